@@ -82,8 +82,8 @@ def check_layout(scene, outline, layout, wanted, rules=RULES):
         assert site.thickness == pytest.approx(thickness, rel=0.05)
         inside = ndimage.distance_transform_edt(outline.mask)
         outside = ndimage.distance_transform_edt(~outline.mask)
-        moved = np.where(outline.mask, inside, outside)[edit].max()
-        assert site.displacement == pytest.approx(moved, rel=0.08, abs=2.0)
+        moved = np.where(outline.mask, inside, outside)[edit].max() - 0.5  # from the edge between pixels
+        assert site.displacement == pytest.approx(moved, rel=0.03, abs=0.1)
         row, column = (place + part.start for place, part in zip(site.point, outline.window, strict=True))
         assert site.place == (name_region(scene.anatomy, row, column) or "mediastinum")
 
@@ -160,6 +160,12 @@ def test_changes_by_wrong_revisions_do_not_touch_other_sites(chest, truth, seed)
         for change in site.overshoot:
             assert change.operation == OPPOSITE[site.change.operation]
             assert not (change_mask(outline, change) & edit).any()
+        for change in site.straight:
+            mask = change_mask(outline, change)
+            if change.operation == site.change.operation:
+                assert (mask & edit).sum() >= 0.5 * min(mask.sum(), edit.sum())
+            else:
+                assert not (mask & edit).any()
         sites.append(np.logical_or.reduce([change_mask(outline, change) for change in changes_at(site)]))
     for placed in layout.distractors:
         if placed.sites:
@@ -167,6 +173,9 @@ def test_changes_by_wrong_revisions_do_not_touch_other_sites(chest, truth, seed)
             assert {site.change.operation for site in placed.sites} == {side}
             sites.append(np.logical_or.reduce([change_mask(outline, site.change) for site in placed.sites]))
     sites += [change_mask(outline, site.change) for site in layout.elsewhere]
+    edited = np.logical_or.reduce([change_mask(outline, site.change) for site in layout.edits])
+    for change in layout.straight:
+        assert not (change_mask(outline, change) & edited).any()
     gap = max(1, round(SEPARATION * scene.scale))
     for one, other in combinations(sites, 2):
         assert ndimage.distance_transform_edt(~one)[other].min(initial=np.inf) >= gap
@@ -221,7 +230,8 @@ def test_a_site_is_only_where_the_change_is_major(chest):
             assert site.thickness >= RULES.edit_thickness * 0.25
         if recipe.area < 0.8 * least:
             assert site is None
-    assert any(space.make_site(recipe) is not None for recipe in seeds)
+    made = {recipe.centre for recipe in seeds if space.make_site(recipe) is not None}
+    assert len(made) >= len(places) - 1, "at nearly every place a change of some size is major"
 
 
 def test_reserved_pixels_are_not_free_and_near_points_are_crowded(chest):

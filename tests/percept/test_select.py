@@ -1,7 +1,7 @@
 """Who gets into a benchmark: even classes, alike in size, every place equally often."""
 
 from collections import Counter
-from itertools import combinations, pairwise
+from itertools import pairwise
 
 import msgspec
 import numpy as np
@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from carina.percept.contour_features import FEATURES
+from carina.percept.balance import RandomTrees, choose_sets
+from carina.percept.contour_features import measure_features
 from carina.percept.select import (
-    OPTION_SPREAD,
     analyses_needed,
     assign_key_positions,
     assign_paths,
@@ -144,32 +144,59 @@ def test_key_positions_do_not_depend_on_the_order_of_calls():
     assert (due("1", 2), due("3c", 4)) == first[::-1]
 
 
-def test_chosen_masks_bring_the_right_one_nearer_to_the_others(many):
-    chance = np.random.default_rng(5)
-    count = 9
-    squares = tuple(combinations(range(1, count), 2))
-    lesions = []
-    for one in many(80):
-        features = chance.normal(0, 1, (count, len(FEATURES)))
-        features[0] -= 0.3
-        features *= OPTION_SPREAD[: len(FEATURES)]
-        masks = tuple(
-            replace(one.masks[0], features=tuple(row), change=0 if n == 0 else 100)
-            for n, row in enumerate(features.tolist())
-        )
-        lesions.append(replace(one, masks=masks, squares=squares))
-    chosen = choose_masks(lesions, seed=1)
-    assert studies_of(chosen) == studies_of(lesions)
-    sets = np.array([[mask.features for mask in one.masks] for one in chosen])
-    assert sets.shape == (80, 4, len(FEATURES))
-    for one, of in zip(chosen, lesions, strict=True):
+def option_sets(cases, alternatives, chance, *, width):
+    """Features of four options for each alternative of each case."""
+    return [chance.normal(0, 1, (alternatives, 4, width)) for _ in range(cases)]
+
+
+def find_largest(sets, chosen, at):
+    """How often the first option of the chosen sets is the largest by a feature."""
+    return np.mean([one[n, :, at].argmax() == 0 for one, n in zip(sets, chosen, strict=True)])
+
+
+def test_chosen_sets_do_not_reveal_the_right_option_by_a_feature():
+    sets = option_sets(200, 30, np.random.default_rng(5), width=6)
+    for one in sets:
+        one[:, 0] += 0.7
+    first = [0] * len(sets)
+    assert all(find_largest(sets, first, at) > 0.38 for at in range(6))
+    differences = [one[:, 0] - one.mean(axis=1) for one in sets]
+    chosen = choose_sets(differences, RandomTrees.draw([1.0] * 6).find_leaves(sets))
+    bias = np.mean([one[n] for one, n in zip(differences, chosen, strict=True)], axis=0)
+    assert np.abs(bias).max() < 0.05
+    # 0.25 by chance; of 200 sets, the standard error is 0.03.
+    assert all(0.18 < find_largest(sets, chosen, at) < 0.32 for at in range(6))
+
+
+def test_chosen_sets_reveal_less_by_an_interaction():
+    """The product of two features is positive for the right option in most sets: no feature alone shows it."""
+    chance = np.random.default_rng(6)
+    sets = option_sets(200, 30, chance, width=4)
+    for one in sets:
+        is_revealed = chance.random(30) < 0.6
+        one[is_revealed, 0, 1] *= np.sign(one[is_revealed, 0, 0] * one[is_revealed, 0, 1])
+    differences = [one[:, 0] - one.mean(axis=1) for one in sets]
+
+    def mean_sign(chosen):
+        return np.mean([np.sign(one[n, 0, 0] * one[n, 0, 1]) for one, n in zip(sets, chosen, strict=True)])
+
+    # One leaf that holds everything balances nothing.
+    without = choose_sets(differences, [np.zeros((30, 4, 1), np.uint8)] * len(sets))
+    chosen = choose_sets(differences, RandomTrees.draw([1.0] * 4).find_leaves(sets))
+    assert mean_sign(without) > 0.5
+    assert mean_sign(chosen) < 0.75 * mean_sign(without)
+
+
+def test_the_features_of_chosen_masks_are_those_of_their_contours(analyses):
+    chosen = choose_masks(analyses, seed=1)
+    assert studies_of(chosen) == studies_of(analyses)
+    assert choose_masks(analyses, seed=1) == chosen
+    for one, of in zip(chosen, analyses, strict=True):
+        assert len(one.masks) == 4
         assert one.masks[0] == of.masks[0]
         assert set(one.masks[1:3]) <= set(of.masks[1:])
-    np.testing.assert_allclose(sets[:, 3], sets[:, 1] + sets[:, 2] - sets[:, 0])
-    bias = (sets[:, 0] - sets.mean(axis=1)).mean(axis=0) / OPTION_SPREAD[: len(FEATURES)]
-    # Over all squares the right mask is 0.3 spreads below each single mistake, so 0.3 below the mean of a square.
-    assert np.abs(bias).mean() < 0.27
-    assert choose_masks(lesions, seed=1) == chosen
+        for mask in one.masks:
+            assert mask.features == pytest.approx(measure_features(mask.region.to_mask(), one.scale))
 
 
 def test_the_fourth_mask_has_both_wrong_states(analyses):

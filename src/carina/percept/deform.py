@@ -155,15 +155,16 @@ def make_change(
     if movable.size < wanted:
         return None
     window, mask = _crop(window, effort <= np.partition(movable, wanted - 1)[wanted - 1])
-    piece = _largest_piece(mask)
+    piece = find_largest_piece(mask)
     area_made = int(np.count_nonzero(piece))
     # Pixels apart from the largest piece are dropped, so the piece may be smaller than requested.
     if area_made < LEAST_OF_WANTED * wanted:
         return None
-    return _as_change(outline, window, piece, operation)
+    return as_change(outline, window, piece, operation)
 
 
-def _as_change(outline: Outline, window: Window, piece: Mask, operation: Operation) -> Change:
+def as_change(outline: Outline, window: Window, piece: Mask, operation: Operation) -> Change:
+    """The change of the pixels of a piece."""
     before = outline.mask[window]
     return Change(
         window=window,
@@ -183,10 +184,10 @@ def match_straightness(outline: Outline, change: Change, straighter: float) -> C
     straight = _draw_sides(change.mask, before, change.operation, outline, straighter)
     if straight is change.mask:
         return change
-    piece = _largest_piece(straight & outline.field[change.window])
+    piece = find_largest_piece(straight & outline.field[change.window])
     if np.count_nonzero(piece) < LEAST_OF_WANTED * change.area:
         return None
-    return _as_change(outline, change.window, piece, change.operation)
+    return as_change(outline, change.window, piece, change.operation)
 
 
 def _draw_sides(piece: Mask, before: Mask, operation: Operation, outline: Outline, straighter: float) -> Mask:
@@ -259,7 +260,7 @@ def find_thickest_place(change: Change) -> tuple[tuple[int, int], float]:
     return place, 2 * float(distance.flat[at]) - 1
 
 
-def _largest_piece(mask: Mask) -> Mask:
+def find_largest_piece(mask: Mask) -> Mask:
     """The largest connected piece, the first in reading order if equal."""
     count, labels, stats, _ = cv2.connectedComponentsWithStats(mask.view(np.uint8), connectivity=4)
     if count <= 2:

@@ -7,6 +7,7 @@ wrong answers would revise the contour. Points of both kinds look the same: each
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import islice
 from typing import Final
 
 import cv2
@@ -15,6 +16,7 @@ from numpy.typing import NDArray
 
 from carina.percept.anatomy import Anatomy, name_region
 from carina.percept.deform import (
+    OPERATIONS,
     OPPOSITE,
     STRAIGHTER,
     Change,
@@ -27,6 +29,7 @@ from carina.percept.deform import (
 )
 from carina.percept.outline import Outline, Window
 from carina.percept.rules import Rules
+from carina.percept.straight_changes import RunTable, list_runs, replace_run
 from carina.studies.region import Mask
 
 Place = tuple[int, int]
@@ -43,6 +46,14 @@ OPPOSED: Final = (0.8, 1.8)
 """Range of the area of the opposite of an edit, relative to the edit. What is left of a half-made revision has the same
 range relative to what was revised, and so has what a worsened error adds: whether the right state lies between two
 others, at their end or beyond, does not follow from distances to the shown contour."""
+STRAIGHT_VARIANTS: Final = 2
+"""Changes of each direction at an edit that make the contour simpler."""
+STRAIGHT_TRIES: Final = 5
+"""Runs of the contour that are tried for them."""
+STRAIGHT_SIZES: Final = (0.5, 2.0)
+"""Range of their area, relative to the edit."""
+LEAST_SHARED: Final = 0.5
+"""Least share of the smaller of two changes, such a one and the edit, that lies in the other."""
 SEPARATION: Final = 8.0
 """Least distance between changes at different sites, in pixels of the frame."""
 
@@ -88,11 +99,13 @@ class Site:
     half: tuple[Change, ...] = ()
     worse: tuple[Change, ...] = ()
     overshoot: tuple[Change, ...] = ()
+    straight: tuple[Change, ...] = ()
+    """Changes in either direction that make the contour simpler."""
 
 
 def changes_at(site: Site) -> list[Change]:
     """Every change that may be seen at a site."""
-    return [site.change, *site.half, *site.worse, *site.overshoot]
+    return [site.change, *site.half, *site.worse, *site.overshoot, *site.straight]
 
 
 @dataclass
@@ -127,6 +140,11 @@ class EditSpace:
         """Pixels on the contour, (row, column)."""
         rings, _ = cv2.findContours(self.outline.mask.view(np.uint8), cv2.RETR_LIST, cv2.CHAIN_APPROX_NONE)
         return np.concatenate([ring[:, 0, ::-1] for ring in rings]).astype(np.int64)
+
+    @cached_property
+    def runs(self) -> RunTable:
+        """Runs of the contour that a straight line or a corner may replace."""
+        return list_runs(self.outline)
 
     @cached_property
     def length(self) -> float:
@@ -195,7 +213,53 @@ class EditSpace:
             worse=make_variants(1 + 1 / ratios[1], operation),
             # The same kernel the other way: what revising too far at this point would do.
             overshoot=make_variants(ratios[2], OPPOSITE[operation]),
+            straight=tuple(
+                change
+                for towards in OPERATIONS
+                for change in self._make_straight_changes(site, taken, towards)
+            ),
         )
+
+    def _make_straight_changes(self, site: Site, taken: Occupancy, operation: Operation) -> list[Change]:
+        """Changes at a site that make the contour simpler; in the direction of the edit, they share pixels with it."""
+        low, high = (times * site.change.area for times in STRAIGHT_SIZES)
+        window, near = self._widen(site.change)
+        here, edited = np.zeros_like(self.outline.mask), np.zeros_like(self.outline.mask)
+        here[window] = near
+        edited[site.change.window] = site.change.mask
+        made: list[Change] = []
+        for run in islice(self.runs.find_runs((low, high), operation, here, self.chance), STRAIGHT_TRIES):
+            change = replace_run(self.outline, self.runs, run)
+            if change is None or not self.is_free(taken, change):
+                continue
+            shared = int(np.count_nonzero(edited[change.window] & change.mask))
+            if operation != site.change.operation or shared >= LEAST_SHARED * min(
+                change.area, site.change.area
+            ):
+                made.append(change)
+            if len(made) == STRAIGHT_VARIANTS:
+                break
+        return made
+
+    def find_straight_changes(
+        self, occupancy: Occupancy, sizes: tuple[float, float], *, most: int, tries: int
+    ) -> list[Change]:
+        """Major changes that make the contour simpler at places that are not used; they may overlap each other."""
+        made: list[Change] = []
+        for operation in OPERATIONS:
+            found = 0
+            for run in islice(self.runs.find_runs(sizes, operation, ~occupancy.taken, self.chance), tries):
+                change = replace_run(self.outline, self.runs, run)
+                if (
+                    change is not None
+                    and self.is_free(occupancy, change)
+                    and self.is_major(change.area, find_thickest_place(change)[1])
+                ):
+                    made.append(change)
+                    found += 1
+                if found == most:
+                    break
+        return made
 
     def _make_change(self, parameters: ChangeParameters) -> Change | None:
         window, effort = self.deformer(

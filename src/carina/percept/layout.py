@@ -13,7 +13,7 @@ import numpy as np
 from cv2.typing import MatLike
 
 from carina.percept.anatomy import Anatomy
-from carina.percept.deform import EffortFunction, Operation, apply_changes, warp
+from carina.percept.deform import Change, EffortFunction, Operation, apply_changes, warp
 from carina.percept.edit_sites import ChangeParameters, EditSpace, Occupancy, Place, Site, changes_at
 from carina.percept.outline import Field, Outline, coarsen, signed_distance
 from carina.percept.rules import Ineligible, Rules
@@ -127,6 +127,10 @@ ELSEWHERE: Final = 12
 """Changes away from all points that are tried."""
 SIMPLER: Final = 8
 """Of these, how many are tried where they make the contour simpler."""
+STRAIGHT_ELSEWHERE: Final = 3
+"""Most changes of each direction away from all points that replace a run of the contour."""
+STRAIGHT_TRIES: Final = 8
+"""Runs that are tried for them."""
 HOLLOW: Final = 40.0
 """Distance over which a place counts as hollow or as a corner, in pixels of the frame."""
 WRONG_CHANGES: Final = 2
@@ -263,6 +267,16 @@ def _find_sites_elsewhere(
     return tuple(found)
 
 
+def _find_straight_changes(space: EditSpace, edits: Sequence[Site]) -> tuple[Change, ...]:
+    """Wrong changes away from the edits, where a straight line or a corner replaces a run of the contour."""
+    edited = Occupancy.blank(space.outline)
+    for site in edits:
+        space.reserve(edited, site.change)
+    low, high = (share * space.outline.area for share in WRONG_CHANGE_SHARES)
+    sizes = max(low, space.rules.edit_area * space.outline.scale**2), high
+    return tuple(space.find_straight_changes(edited, sizes, most=STRAIGHT_ELSEWHERE, tries=STRAIGHT_TRIES))
+
+
 def _sample_place_elsewhere(
     space: EditSpace, used: Occupancy, around: MatLike, operation: Operation, *, simpler: bool
 ) -> Place | None:
@@ -310,6 +324,8 @@ class Layout:
     distractors: tuple[Distractor, ...]
     elsewhere: tuple[Site, ...]
     """Changes away from all points, of which none is needed."""
+    straight: tuple[Change, ...]
+    """Changes away from the edits that replace a run of the contour; they may overlap others."""
     shown: Mask
     """The drawn contour after the edits, in the outline's window."""
     distance: Field
@@ -374,6 +390,7 @@ def _complete_layout(space: EditSpace, rough: EditSpace, edits: list[Site], *, w
         edits=tuple(sites),
         distractors=tuple(distractors),
         elsewhere=_find_sites_elsewhere(space, rough, occupancy, wide=wide),
+        straight=_find_straight_changes(space, sites),
         shown=shown,
         distance=distance,
     )
@@ -391,17 +408,21 @@ def _draw_edits(outline: Outline, edits: Sequence[Site]) -> Mask:
 
 
 def _measure_drawn_edits(space: EditSpace, edits: Sequence[Site], shown: Mask) -> list[Site]:
-    """The edits with area and thickness on the drawn contour; `Ineligible` where one is too small."""
+    """The edits with their sizes on the drawn contour; `Ineligible` where one is too small."""
+    away = np.abs(signed_distance(space.outline.mask))
     changed = np.ascontiguousarray(shown ^ space.outline.revised).view(np.uint8)
     _, labels, stats, _ = cv2.connectedComponentsWithStats(changed, connectivity=4)
     sites = []
     for site in edits:
         label = int(labels[site.point])
         left, top, width, height = (int(value) for value in stats[label, : cv2.CC_STAT_AREA])
-        drawn = np.pad(labels[top : top + height, left : left + width] == label, 1).view(np.uint8)
-        distance = cv2.distanceTransform(drawn, cv2.DIST_L2, cv2.DIST_MASK_5)
+        is_drawn = labels[top : top + height, left : left + width] == label
+        distance = cv2.distanceTransform(np.pad(is_drawn, 1).view(np.uint8), cv2.DIST_L2, cv2.DIST_MASK_5)
         made = replace(
-            site, drawn_area=int(stats[label, cv2.CC_STAT_AREA]), thickness=2 * float(distance.max()) - 1
+            site,
+            drawn_area=int(stats[label, cv2.CC_STAT_AREA]),
+            thickness=2 * float(distance.max()) - 1,
+            displacement=float(away[top : top + height, left : left + width][is_drawn].max()),
         )
         if not label or not space.is_major(made.drawn_area, made.thickness):
             raise Ineligible("no room for edits", "an edit is too small once its contour is drawn")

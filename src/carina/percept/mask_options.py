@@ -24,9 +24,14 @@ from carina.percept.rules import Ineligible, Rules
 from carina.studies.region import Mask
 
 OPTIONS: Final = 4
-MOST_DRAWN: Final = 20
+MOST_DRAWN: Final = 24
 """Most wrong states that are drawn."""
 KEY: Final = "key"
+SHOWN_MARGINS: Final = (0.03, 0.01)
+"""The right mask overlaps the shown contour by what the rules demand of an edited contour, less about these margins.
+Sets with other overlaps are used only where a lesion has no others: they would tell wrong masks."""
+NEAREST: Final = 4.0
+"""Least distance between two changes of one mask, in pixels of the frame."""
 
 _Counts = NDArray[np.int64]
 
@@ -76,6 +81,7 @@ def make_mask_pool(outline: Outline, layout: Layout, rules: Rules, chance: np.ra
     right = outline.revised
     drawn = [_draw_state(state, outline) for state in states]
     changes, both = _count_changes([mask ^ right for mask in (layout.shown, *drawn)])
+    is_near = _find_neighbours([mask ^ right for mask in drawn], outline.scale)
     areas = np.array([np.count_nonzero(mask) for mask in (right, *drawn)])
     sizes = Sizes(areas=areas, changes=np.array([0, *changes[1:]]), as_shown=np.array([0, *both[0, 1:]]))
     pieces = [_count_pieces(mask) for mask in (right, *drawn)]
@@ -83,7 +89,7 @@ def make_mask_pool(outline: Outline, layout: Layout, rules: Rules, chance: np.ra
         (one, other)
         for one, other in combinations(range(1, len(areas)), 2)
         if states[one - 1].site != states[other - 1].site
-        and not both[one, other]
+        and not is_near[one - 1, other - 1]
         and max(pieces[one], pieces[other]) <= pieces[0]
     ]
     shown = int(np.count_nonzero(layout.shown))
@@ -178,7 +184,9 @@ def _select_squares(pairs: _Counts, sizes: Sizes, shown: int, shown_change: int,
         & (overlaps.between[:, 1:, 1:][:, wrong] <= rules.option_iou).all(axis=1)
         & (overlaps.shown <= rules.option_iou).all(axis=1)
     )
-    return pairs[is_apart]
+    low, high = rules.revise_low + SHOWN_MARGINS[0], rules.revise_high - SHOWN_MARGINS[1]
+    is_alike = is_apart & ((overlaps.shown >= low) & (overlaps.shown <= high)).all(axis=1)
+    return pairs[is_alike if is_alike.any() else is_apart]
 
 
 def combine_kinds(one: str, other: str) -> str:
@@ -202,6 +210,16 @@ def _count_changes(changes: Sequence[Mask]) -> tuple[_Counts, _Counts]:
     return np.diagonal(both), both
 
 
+def _find_neighbours(changes: Sequence[Mask], scale: float) -> Mask:
+    """Which two changes come too near to each other to be drawn independently."""
+    reach = max(1, round(NEAREST * scale))
+    kernel = np.ones((2 * reach + 1, 2 * reach + 1), np.uint8)
+    anywhere = np.logical_or.reduce(changes)
+    wide = [cv2.dilate(change.view(np.uint8), kernel)[anywhere] for change in changes]
+    narrow = np.array([change[anywhere] for change in changes], np.float32)
+    return np.asarray(np.array(wide, np.float32) @ narrow.T > 0)
+
+
 def _count_pieces(mask: Mask) -> int:
     return len(cv2.findContours(mask.view(np.uint8), cv2.RETR_EXTERNAL, cv2.CHAIN_APPROX_SIMPLE)[0])
 
@@ -216,8 +234,19 @@ def _list_states(layout: Layout) -> list[_State]:
             ("overshoot", site.overshoot),
         ):
             states += [_State(number, kind, change) for change in changes]
+        states += [_State(number, _name_kind(change, site.change), change) for change in site.straight]
     for number, placed in enumerate(layout.distractors, start=len(layout.edits)):
         states += [_State(number, "wrong_place", site.change) for site in placed.sites]
     for number, site in enumerate(layout.elsewhere, start=len(layout.edits) + len(layout.distractors)):
         states.append(_State(number, "wrong_place", site.change))
+    first = len(layout.edits) + len(layout.distractors) + len(layout.elsewhere)
+    for number, change in enumerate(layout.straight, start=first):
+        states.append(_State(number, "wrong_place", change))
     return states
+
+
+def _name_kind(change: Change, edit: Change) -> str:
+    """What goes wrong at an edit where the contour is changed in this way instead of being right."""
+    if change.operation != edit.operation:
+        return "overshoot"
+    return "partial" if change.area <= edit.area else "wrong_operation"

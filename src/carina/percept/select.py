@@ -7,12 +7,13 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final
 
+import cv2
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from carina.percept.balance import FeatureBalance, whiten
-from carina.percept.contour_features import FEATURES
+from carina.percept.balance import FeatureBalance, RandomTrees, choose_sets, whiten
+from carina.percept.contour_features import FEATURES, measure_features
 from carina.percept.mask_options import Sizes, combine_kinds, measure_squares
 from carina.percept.records import LesionAnalysis, MaskChoice
 from carina.percept.steps import KeyPosition, Path
@@ -42,6 +43,10 @@ CELL_EDGES: Final = (-0.5, 0.0, 0.5)
 """Edges of the grid over these two, in spreads."""
 CELL_WEIGHT: Final = 2.0
 """Weight of a mask in a cell of the grid, against a difference of one spread."""
+MOST_SQUARES: Final = 40
+"""Sets of four masks of each lesion among which one is chosen."""
+RELATED_WEIGHT: Final = 3.0
+"""How much more often random trees ask about area, overlap with the shown contour and how typical a mask is."""
 
 
 def analyses_needed(per_cell: int) -> int:
@@ -112,24 +117,26 @@ def _compare_contours(good: LesionAnalysis, revised: LesionAnalysis) -> NDArray[
 
 
 def choose_masks(cell: Sequence[LesionAnalysis], *, seed: int) -> list[LesionAnalysis]:
-    """Choose four masks for each lesion, so that no feature of contours tells the right mask from the wrong ones."""
+    """Choose four masks for each lesion, so that features of contours do not tell the right mask from the wrong ones.
+
+    Balanced are single features (`_compare_options`), and what several of them reveal together (`RandomTrees`).
+    """
     if not cell:
         return []
     squares = [_sample_squares(analysis, seed) for analysis in cell]
-    differences = _compare_options(
-        [_measure_options(analysis, these) for analysis, these in zip(cell, squares, strict=True)]
-    )
-    chosen = FeatureBalance().choose(differences)
+    options = [_measure_options(analysis, these) for analysis, these in zip(cell, squares, strict=True)]
+    weights = [RELATED_WEIGHT if at == AREA or at >= TO_SHOWN else 1.0 for at in range(len(OPTION_SPREAD))]
+    chosen = choose_sets(_compare_options(options), RandomTrees.draw(weights).find_leaves(options))
     return [
-        _keep_square(analysis, *these[n].tolist())
-        for analysis, these, n in zip(cell, squares, chosen, strict=True)
+        _keep_square(analysis, these[n], features[n])
+        for analysis, these, features, n in zip(cell, squares, options, chosen, strict=True)
     ]
 
 
 def _sample_squares(analysis: LesionAnalysis, seed: int) -> NDArray[np.int64]:
     squares = np.array(analysis.squares, np.int64)
     chance = rng(seed, analysis.subject.study, analysis.target, "masks")
-    return squares[chance.permutation(len(squares))]
+    return squares[chance.permutation(len(squares))[:MOST_SQUARES]]
 
 
 def _measure_options(analysis: LesionAnalysis, squares: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -142,23 +149,36 @@ def _measure_options(analysis: LesionAnalysis, squares: NDArray[np.int64]) -> ND
     )
     overlaps = measure_squares(squares, sizes, shown=analysis.shown_area, shown_change=analysis.shown_change)
     features = np.array([mask.features for mask in masks])
-    # A mask with both wrong states has about the features of one, plus what the other adds to the right mask.
     one, other = features[squares[:, 0]], features[squares[:, 1]]
     right = np.broadcast_to(features[0], one.shape)
-    four = np.stack([right, one, other, one + other - right], axis=1)
+    four = np.stack([right, one, other, _measure_both(analysis, squares)], axis=1)
     typical = overlaps.between.sum(axis=2)
     return np.concatenate([four, overlaps.shown[..., None], typical[..., None]], axis=2)
 
 
-def _keep_square(analysis: LesionAnalysis, first: int, second: int) -> LesionAnalysis:
-    right, one, other = (analysis.masks[n] for n in (0, first, second))
+def _measure_both(analysis: LesionAnalysis, squares: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Features of the masks with both wrong states, (squares, features)."""
+    used = [0, *np.unique(squares).tolist()]
+    drawn = {n: analysis.masks[n].region.to_mask() for n in used}
+    x, y, width, height = cv2.boundingRect(np.logical_or.reduce(list(drawn.values())).view(np.uint8))
+    cut = {n: mask[y : y + height, x : x + width] for n, mask in drawn.items()}
+    return np.array(
+        [
+            measure_features(np.ascontiguousarray(cut[0] ^ cut[one] ^ cut[other]), analysis.scale)
+            for one, other in squares.tolist()
+        ]
+    )
+
+
+def _keep_square(
+    analysis: LesionAnalysis, square: NDArray[np.int64], features: NDArray[np.float64]
+) -> LesionAnalysis:
+    right, one, other = (analysis.masks[n] for n in (0, *square.tolist()))
     mask = right.region.to_mask() ^ one.region.to_mask() ^ other.region.to_mask()
     both = MaskChoice(
         region=Region.from_mask(mask),
         kind=combine_kinds(one.kind, other.kind),
-        features=tuple(
-            (np.array(one.features) + np.array(other.features) - np.array(right.features)).tolist()
-        ),
+        features=tuple(features[-1, : len(FEATURES)].tolist()),
         area=int(np.count_nonzero(mask)),
         change=one.change + other.change,
         as_shown=one.as_shown + other.as_shown,

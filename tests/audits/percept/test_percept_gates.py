@@ -289,14 +289,7 @@ def test_an_attribute_may_be_left_out_with_a_reason_and_not_without(sound):
 
 def with_straight_key(case):
     """The case with a right mask cut straight on one side, as a polygon would be."""
-
-    def cut(mask):
-        rows = np.flatnonzero(mask.any(axis=1))
-        mask = mask.copy()
-        mask[: rows[0] + (rows[-1] - rows[0]) // 8] = False
-        return mask
-
-    return with_region(case, role(case, "revised"), cut)
+    return with_region(case, role(case, "revised"), cut_straight)
 
 
 def test_right_masks_with_straight_edges_fail():
@@ -306,6 +299,40 @@ def test_right_masks_with_straight_edges_fail():
     assert "3 revision: largest longest straight run at 3 px mask" in failed
     assert "3 revision: classifier over contours" in failed
     assert result.status == "fail"
+
+
+def cut_straight(mask):
+    rows = np.flatnonzero(mask.any(axis=1))
+    mask = mask.copy()
+    mask[: rows[0] + (rows[-1] - rows[0]) // 8] = False
+    return mask
+
+
+def with_sizes(case, number, *, is_revealing):
+    """The case with discs of four sizes as options; in every fourth case, all four are cut straight on one side.
+
+    The right mask has each size equally often. Where it is revealed, it is the largest of those cut straight.
+    """
+    is_straight, turn = number % 4 == 0, number // 4
+    size = (3 if is_straight else (number % 4 + turn) % 3) if is_revealing else (number + turn) % 4
+    right = case.step("3c").key.options[0]
+    others = [option.id for option in case.step("3c").options if option.id != right]
+    sizes = [size, *(other for other in range(4) if other != size)]
+    for option, radius in zip([right, *others], sizes, strict=True):
+        disc = made.disc(0, 200 + 10 * radius, 0)
+        mask = cut_straight(disc) if is_straight else disc
+        case = with_region(case, option_region(case, option), lambda _, mask=mask: mask)
+    return case
+
+
+@pytest.mark.parametrize(("is_revealing", "status"), [(True, "fail"), (False, "pass")])
+def test_an_interaction_of_two_features_that_reveals_the_right_mask_fails(is_revealing, status):
+    """The largest mask is right, but only where contours are straight: no single rule does better than chance."""
+    revised = [case for case in made.benchmark(600) if case.path == "RR"]
+    cases = [with_sizes(case, n, is_revealing=is_revealing) for n, case in enumerate(revised)]
+    rows = {row.name: row for row in audited(cases).gate("contour-shortcuts").rows}
+    assert rows["3 revision: boosted trees over contours"].status == status
+    assert rows["3 revision: largest mask"].status == rows["3 revision: smallest mask"].status == "pass"
 
 
 def test_an_attribute_key_that_contradicts_its_shares_fails(sound):

@@ -1,4 +1,7 @@
-"""Small classifiers over features of contours, scored on patients that they were not fitted on."""
+"""Small classifiers over features of contours, scored on patients that they were not fitted on.
+
+A linear one (conditional logit), and boosted trees, which also find what several features reveal only together.
+"""
 
 from typing import Final
 
@@ -6,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from carina.audits.boosted_trees import find_right_by_trees
 from carina.audits.conditional_logit import QuestionTable, fit_logit, score_hits
 
 FOLDS: Final = 5
@@ -36,6 +40,24 @@ def find_right_options(features: _Values, right: NDArray[np.int64], folds: NDArr
             weights = fit_logit(_make_table(values[~is_tested], right[~is_tested]))
             hits[is_tested] = score_hits(_make_table(values[is_tested], right[is_tested]), weights)
     return hits
+
+
+def find_right_options_by_trees(
+    features: _Values, right: NDArray[np.int64], folds: NDArray[np.int64]
+) -> _Values:
+    """Whether boosted trees find the right option of each question; arguments as of `find_right_options`."""
+    return find_right_by_trees(view_options(features), right, folds)
+
+
+def view_options(features: _Values) -> _Values:
+    """Each feature as it is, less the mean of the options, its distance from this mean, and its rank."""
+    centred = features - features.mean(axis=1, keepdims=True)
+    sizes = np.abs(centred)
+    rounded = np.round(features, 9)
+    one, other = rounded[:, :, None], rounded[:, None]
+    ranks = (one > other).sum(axis=2) + (one == other).sum(axis=2) / 2
+    views = [features, centred, sizes - sizes.mean(axis=1, keepdims=True), ranks]
+    return np.concatenate(views, axis=2)
 
 
 def _make_table(values: _Values, right: NDArray[np.int64]) -> QuestionTable:

@@ -3,8 +3,8 @@
 Options of step 3c: the largest, smallest, smoothest or most typical mask, the one with the fewest corners or with the
 longest straight run. Points of steps 3a and 3b: the nearest to the contour or the farthest, among those on the side
 where such a revision can be needed. Verdict of step 2: does the length, the size, a corner count or the straightness of
-the contour predict whether it needs revision? For options and verdict, a small classifier over all features of contours
-is fitted too, and scored on other patients.
+the contour predict whether it needs revision? For options and verdict, a small linear classifier over all features of
+contours is fitted too, and scored on other patients; for options also boosted trees, which find interactions.
 """
 
 from collections import Counter, defaultdict
@@ -20,7 +20,13 @@ from carina.audits.chance import Z95, at_least, at_most, hit_row, limit, normal_
 from carina.audits.first_seen import Reservoir
 from carina.audits.gate import AuditContext, Limits, Share, gate
 from carina.audits.percept.base import MaskGate
-from carina.audits.percept.contour_classifier import FEWEST, FOLDS, find_right_options, score_class
+from carina.audits.percept.contour_classifier import (
+    FEWEST,
+    FOLDS,
+    find_right_options,
+    find_right_options_by_trees,
+    score_class,
+)
 from carina.audits.percept.masks import CaseMasks, contains, distance, edge, iou, perimeter
 from carina.audits.result import GateResult, Row
 from carina.audits.text_model import hash_text
@@ -147,7 +153,7 @@ class ContourShortcuts(MaskGate[ContourShortcutsLimits]):
 
     def result(self) -> GateResult:
         context = self.context
-        tests = len(self._trials) + len(self._measures) + 2
+        tests = len(self._trials) + len(self._measures) + 3
         rows = [self._rule_row(name, tests) for name in sorted(self._trials)]
         rows += [row for name in sorted(self._measures) for row in self._measure_rows(name, tests)]
         rows += [*self._option_classifier_rows(tests), *self._path_classifier_rows(tests)]
@@ -216,21 +222,27 @@ class ContourShortcuts(MaskGate[ContourShortcutsLimits]):
         if len(rows) < FEWEST:
             return
         features = rows[:, 2:].reshape(-1, OPTIONS, _OPTION_WIDTH)
-        found = find_right_options(features, rows[:, 1].astype(np.int64), rows[:, 0].astype(np.int64))
-        hits, trials = float(found.sum()), Counter({1 / OPTIONS: len(rows)})
+        folds, right = rows[:, 0].astype(np.int64), rows[:, 1].astype(np.int64)
+        for name, find in (
+            ("classifier over contours", find_right_options),
+            ("boosted trees over contours", find_right_options_by_trees),
+        ):
+            yield self._classifier_row(f"3 revision: {name}", find(features, right, folds), tests)
+
+    def _classifier_row(self, name: str, found: NDArray[np.float64], tests: int) -> Row:
+        hits, trials = float(found.sum()), Counter({1 / OPTIONS: len(found)})
         p = min(1.0, at_least(hits, trials) * tests)
         status = self.context.judge(p)
-        if status == "fail" and hits / len(rows) <= self.limits.max_found:
+        if status == "fail" and hits / len(found) <= self.limits.max_found:
             status = "warn"
-        note = f"right in {hits:.4g} of {len(rows)}, on patients that it was not fitted on"
-        yield hit_row(
-            "3 revision: classifier over contours",
+        return hit_row(
+            name,
             hits,
             trials,
             limit=self.limits.max_found,
             p=p,
             status=status,
-            note=note,
+            note=f"right in {hits:.4g} of {len(found)}, on patients that it was not fitted on",
         )
 
     def _path_classifier_rows(self, tests: int) -> Iterator[Row]:
