@@ -11,6 +11,7 @@ from typing import Final, Literal, cast, get_args
 
 from carina.sources._record import printable
 from carina.sources.dicom.attributes import Attributes, ObjectError, Tag
+from carina.sources.dicom.burned_in import Handling, Looking
 from carina.sources.dicom.files import FileAt
 from carina.sources.dicom.privacy import OLDEST, Pseudonyms, age_class
 from carina.sources.dicom.stored_values import read_form
@@ -60,8 +61,8 @@ class Rules:
     """What the user allows."""
 
     names: Pseudonyms
-    burned_in: Literal["skip", "mask", "keep"]
-    look_for_text: Literal["unknown", "always", "never"]
+    burned_in: Handling
+    look_for_text: Looking
     unknown_body_part: Literal["skip", "keep"]
     keep_identifiers: bool
     report_text: bool

@@ -11,11 +11,7 @@ import numpy as np
 from carina.sources._source import Item, Repaired, Skipped, WithImages
 from carina.sources.dicom import greyscale, header, structured_report
 from carina.sources.dicom.attributes import Attributes, DicomObject, ObjectError
-from carina.sources.dicom.burned_in import (
-    fill_boxes,
-    find_text,
-    has_text_detector,
-)
+from carina.sources.dicom.burned_in import fill_boxes, find_text
 from carina.sources.dicom.concepts import Concept
 from carina.sources.dicom.files import FileAt, read_object
 from carina.sources.dicom.header import ImageHeader, Rules
@@ -33,6 +29,7 @@ NAME: Final = "dicom"
 MASK_SIZE: Final = "mask of another size"
 LOST_IMAGE: Final = "mask of an image that was skipped"
 NOT_LOOKED_FOR: Final = "text not looked for"
+BY_HEADER_ALONE: Final = "no text, by the header alone"
 MASKED_TEXT: Final = "text masked"
 CONFLICT: Final = "contradiction"
 IDENTIFYING_TEXT: Final = "names or dates in report text"
@@ -145,10 +142,9 @@ def treat_text(grey: greyscale.GreyImage, found: ImageHeader, rules: Rules) -> N
         ObjectError: The image holds text, and is not to be used.
     """
     says = found.burned_in
-    if rules.burned_in == "keep" or rules.look_for_text == "never" or not has_text_detector():
-        grey.defects += {"yes": [header.BURNED_IN], "unknown": [NOT_LOOKED_FOR], "no": []}[says]
-        return
-    if says == "no" and rules.look_for_text != "always":
+    if rules.look_for_text == "never" or (says == "no" and rules.look_for_text == "unknown"):
+        names = {"yes": header.BURNED_IN, "unknown": NOT_LOOKED_FOR, "no": BY_HEADER_ALONE}
+        grey.defects.append(names[says])
         return
     boxes = find_text(display_image(grey.pixels, grey))
     if boxes and rules.burned_in == "skip":
