@@ -169,7 +169,8 @@ def _find_in_window(part: NDArray[np.uint8], window: TextBox) -> list[TextBox]:
     scale = min(1.0, LONGEST_SIDE / max(part.shape))
     size = tuple(max(1, round(scale * side)) for side in reversed(part.shape))
     small = cv2.resize(part, size, interpolation=cv2.INTER_AREA) if scale < 1 else part
-    found = _load_detector()(np.repeat(_fill_up(small)[:, :, np.newaxis], 3, axis=2))
+    filled = _fill_up(small.astype(np.uint8, copy=False))
+    found = _load_detector()(np.repeat(filled[:, :, np.newaxis], 3, axis=2))
     if found.boxes is None or found.txts is None:
         return []
     height, width = part.shape

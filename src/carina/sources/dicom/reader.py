@@ -50,6 +50,8 @@ DEFECTS: Final = {
     study_content.MASKED_TEXT: "text in the image was covered",
     header.OLD_AGE: "recorded as 90",
     header.NO_PATIENT: "the study counts as one patient of its own",
+    header.SEVERAL_ISSUERS: "the issuer tells the patients apart, unless --use-issuer never; a study without it is of "
+    "another patient",
     header.NO_DATE: "the study has no place among those of the patient",
     header.UNKNOWN_VIEW: "the view is recorded as unknown",
     header.UNKNOWN_BODY_PART: "used as an image of the chest, as asked for",
@@ -92,6 +94,7 @@ def _record_options(path: Path, options: Mapping[str, Any]) -> Mapping[str, Any]
         "burned_in_decision": describe_decision(options["burned_in"], looking),
         "report_text": options["report_text"],
         "unknown_body_part": options["unknown_body_part"],
+        "use_issuer": options["use_issuer"],
         "identifiers": "kept" if options["keep_identifiers"] else "keyed hashes",
         "patient_identity_removed": _say_what_is_removed(options, looks_at_all=looking == "always"),
         "deidentification_methods": [f"{code} {meaning}" for code, meaning in sorted(methods.items())],
@@ -165,6 +168,15 @@ def read_dicom(
             description="What to do with images whose header does not say which part of the body they show."
         ),
     ] = "skip",
+    use_issuer: Annotated[
+        header.UseIssuer,
+        Meta(
+            description="Whether Issuer of Patient ID belongs to the id of a patient. several: only for an id that "
+            "occurs with two or more issuers, so that an object that does not state the issuer is of the same patient "
+            "as one that does. always: for archives of several hospitals; an id with and without issuer is then of two "
+            "patients. never: the same id is the same patient."
+        ),
+    ] = "several",
     report_text: Annotated[
         bool,
         Meta(
@@ -201,6 +213,7 @@ def read_dicom(
         burned_in=burned_in,
         look_for_text=looking,
         unknown_body_part=unknown_body_part,
+        use_issuer=use_issuer,
         keep_identifiers=keep_identifiers,
         report_text=report_text,
     )

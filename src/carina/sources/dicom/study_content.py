@@ -91,7 +91,7 @@ def read_study(plan: StudyPlan, number: int) -> list[Item]:
         order=plan.order,
         prior=plan.prior,
         later=plan.later,
-        date=next((head.date for head in used if head.date), None),
+        date=next((date for head in used if (date := plan.dates[head.sop_name])), None),
         age=next((head.age for head in used if head.age is not None), None),
         sex=next((head.sex for head in used if head.sex), None),
         images=tuple(contents.images),
