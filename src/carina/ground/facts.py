@@ -2,12 +2,9 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, ClassVar
 
 from carina.cases.facts import FactGroup, FactRecord, LesionFacts, Stored
-
-BY_PROGRAM: Final = "a program"
-"""`GroundCaseFacts.drawn_by` of a region that no person drew."""
 
 
 @dataclass(frozen=True, kw_only=True)

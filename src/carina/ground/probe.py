@@ -12,7 +12,8 @@ from typing import Final
 import numpy as np
 
 from carina.cases import Box, Branch, Case, CaseRegion, CaseView, Key, Option, Panel, Step, case_image
-from carina.ground.facts import BY_PROGRAM, GroundCaseFacts, ReaderFacts
+from carina.cases.facts import BY_PROGRAM
+from carina.ground.facts import GroundCaseFacts, ReaderFacts
 from carina.ground.options import GroundOptions
 from carina.ground.truth import Truth
 from carina.store.seeding import rng
