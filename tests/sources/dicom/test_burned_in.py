@@ -104,6 +104,20 @@ def test_covered_text_is_black_and_the_rest_is_untouched(photometric, named, pha
     assert (kept[60:] == values[60:]).all()
 
 
+@pytest.mark.parametrize("orientation", ["R\\F", "L\\H", "R\\H"])
+def test_text_is_found_in_an_image_that_is_turned(orientation, named, phantom, import_objects):
+    """Whether it can be read as the image is stored, or only as it is displayed."""
+    turned = named[:: -1 if "H" in orientation else 1, :: -1 if "R" in orientation else 1]
+    for number, values in enumerate((named, np.ascontiguousarray(turned))):
+        content = dx(values, None, PATIENT_ORIENTATION=("CS", orientation))
+        assert import_objects([content], out=f"skip{number}").counts.kept == 0
+    covered = import_objects([content], out="mask", burned_in="mask")
+    studies = open_studies(covered.path)
+    kept = np.asarray(studies.pixels(next(iter(studies)).images[0]))
+    assert (kept[NAME][(named != phantom)[NAME]] == 0).all()
+    assert (kept[60:300] == named[60:300]).all()
+
+
 def test_text_is_found_where_it_stands(named, phantom):
     def shown(pixels):
         return (pixels >> 4).astype(np.uint8)
