@@ -128,7 +128,7 @@ Opacity could reflect atelectasis or pneumonia. | +op ?atel ?pna
 Opacity, likely atelectasis. | +op ?atel
 Atelectasis versus infiltrate. | ?atel ?op
 Consolidation or atelectasis. | ?cons ?atel
-Atelectasis and/or consolidation. | +atel +cons
+Atelectasis and/or consolidation. | ?atel ?cons
 Opacity, possibly pneumonia. | +op ?pna
 Probable small effusion. | ?eff
 There is a suggestion of a nodule. | ?nod

@@ -6,6 +6,7 @@ from tests.sources.files import REAL, boxes, defects, read_studies, skips, write
 from carina.sources import SourceError, import_studies
 from carina.sources._study_draft import name_of
 from carina.sources.nih import LABELS
+from carina.studies import states_no_abnormality
 
 NEW = (
     "Image Index,Finding Labels,Follow-up #,Patient ID,Patient Age,Patient Gender,View Position,"
@@ -61,10 +62,13 @@ def test_every_field_of_a_study(folder, tmp_path):
         "pneumonia": ("Pneumonia", "present", [("radiologist", "box", (0, 0, 10, 10))]),
         "pleural effusion": ("Effusion", "present", []),
     }
-    assert study.assessed.findings == "listed"
-    assert study.assessed.listed == tuple(sorted(name_of(label) for label in LABELS))
+    # What the miner did not find in a report is not known, except where it says that there is nothing.
+    assert (study.assessed.findings, study.assessed.listed) == ("unknown", ())
     assert (study.assessed.devices, study.assessed.text) == ("unknown", True)
-    assert studies["00000808_000"].findings == ()
+    normal = studies["00000808_000"]
+    assert (normal.findings, normal.assessed.findings) == ((), "listed")
+    assert normal.assessed.listed == tuple(sorted(name_of(label) for label in LABELS))
+    assert states_no_abnormality(normal) is None
     assert defects(imported) == {"unlisted box": 1}
     assert skips(imported) == [
         (
@@ -73,6 +77,22 @@ def test_every_field_of_a_study(folder, tmp_path):
             "BBox_List_2017.csv: row 3: Image Index: has boxes but no row in Data_Entry_2017_v2020.csv",
         )
     ]
+
+
+def test_labels_that_are_not_listed_are_absent_by_option(folder, tmp_path):
+    studies, _ = read_studies("nih", folder, tmp_path / "out", unlisted="absent")
+    listed = tuple(sorted(name_of(label) for label in LABELS))
+    assert {study.assessed.listed for study in studies.values()} == {listed}
+
+
+def test_no_finding_beside_a_box_says_nothing_of_the_rest(folder, tmp_path):
+    with (folder / "BBox_List_2017.csv").open("a") as file:
+        file.write("00000808_000.png,Mass,5,5,10,10,,,\n")
+    studies, imported = read_studies("nih", folder, tmp_path / "out")
+    study = studies["00000808_000"]
+    assert [finding.name for finding in study.findings] == ["mass"]
+    assert study.assessed.findings == "unknown"
+    assert defects(imported) == {"unlisted box": 2}
 
 
 def test_the_order_is_that_of_the_release_of_2020_not_of_the_file_names(folder, tmp_path):

@@ -204,3 +204,14 @@ def test_changes_have_the_order_ids_and_evidence_of_the_later_study(made):
 
 def test_studies_without_findings_have_no_changes(trends):
     assert trends([], []) == {}
+
+
+def test_what_lasts_has_not_resolved_because_a_report_does_not_repeat_it(made, trends):
+    known = (("finding", "mass"), ("finding", "fibrosis"))
+    both = [made.finding("mass"), made.finding("fibrosis")]
+    listed = Assessed(findings="listed", listed=("mass", "fibrosis"))
+    assert trends(both, [], known=known, assessed=listed) == {"mass": "resolved", "fibrosis": "resolved"}
+    from_text = Assessed(findings="listed", listed=("mass", "fibrosis"), text=True)
+    assert trends(both, [], known=known, assessed=from_text) == {"mass": "resolved"}
+    stated = [made.finding("fibrosis", "absent", evidence=(0,))]
+    assert trends(both, stated, known=known, assessed=from_text)["fibrosis"] == "resolved"

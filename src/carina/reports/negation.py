@@ -9,7 +9,7 @@
 """
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Final
 
 from carina.reports.phrases import Item, Word, word_set
@@ -150,7 +150,13 @@ def _is_joined_by_or(sentence: SentenceText, start: int, end: int) -> bool:
     if not sentence.is_list(start, end):
         return False
     between = {word.text for word in sentence.words[start:end]}
-    return bool(between & {"or", "versus", "vs", "/", "than"}) and "and" not in between and len(between) <= 6
+    has_or = bool(between & {"or", "versus", "vs", "/", "than"})
+    return has_or and not _is_joined_by_and(between) and len(between) <= 6
+
+
+def _is_joined_by_and(between: Collection[str]) -> bool:
+    """Whether words join two findings by "and"; "and/or" does not say that both are there."""
+    return "and" in between and not {"/", "or"} <= set(between)
 
 
 def _doubt_alternatives(sentence: SentenceText) -> None:
@@ -159,7 +165,7 @@ def _doubt_alternatives(sentence: SentenceText) -> None:
         if first.how != "named" or second.how != "named" or first.clause != second.clause:
             continue
         between = [word.text for word in sentence.words[first.end : second.start]]
-        if "and" in between or not sentence.is_list(first.end, second.start):
+        if _is_joined_by_and(between) or not sentence.is_list(first.end, second.start):
             continue
         if {"versus", "vs"} & set(between) or (len(between) <= 5 and {"or", "/"} & set(between)):
             _make_uncertain(first)

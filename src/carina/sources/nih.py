@@ -1,13 +1,14 @@
 """NIH ChestX-ray14: text-mined labels, boxes of radiologists, follow-up series, and Google's re-read by experts.
 
-The labels were mined from reports that are not public: a label that is not listed was not stated. The boxes and the
-re-read are by radiologists, and count more than the labels.
+The labels were mined from reports that are not public: a label that is not listed was not found in the report, which
+does not say that the finding is absent. Only "No Finding" says so of the fourteen labels. The boxes and the re-read are
+by radiologists, and count more than the labels.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Final, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple
 
 from msgspec import Meta
 
@@ -53,6 +54,14 @@ class _Entry(NamedTuple):
     reread: Row | None
 
 
+class _Options(NamedTuple):
+    path: Path
+    folders: tuple[str, ...]
+    missing: MissingImages
+    is_silence_absence: bool
+    """Whether a label that is not listed counts as absent."""
+
+
 def _inputs(path: Path) -> dict[str, Path]:
     return {"labels": _find_table(path), "boxes": path / BOXES}
 
@@ -85,6 +94,13 @@ def read_nih(
         Path | None,
         Meta(description="CSV file of Google's re-read of 2019, which counts more than the labels."),
     ] = None,
+    unlisted: Annotated[
+        Literal["unknown", "absent"],
+        Meta(
+            description="What a label that is not listed says: nothing, or that the finding is absent, as many "
+            "publications take it. Radiologists drew boxes of findings that the labels do not list."
+        ),
+    ] = "unknown",
     missing_images: MissingImages = "skip",
 ) -> Stream:
     """Read one study an image; images of a patient are ordered by the follow-up number of the release of 2020."""
@@ -107,24 +123,25 @@ def read_nih(
         seen.add(name)
         again = next(iter(reread.get(name, ())), None)
         entry = _Entry(row, places.get(name, UNKNOWN), tuple(boxes.pop(name, ())), again)
-        yield partial(make_or_skip, _make_study, row.place, name, path, folders, entry, missing_images)
+        options = _Options(path, folders, missing_images, is_silence_absence=unlisted == "absent")
+        yield partial(make_or_skip, _make_study, row.place, name, entry, options)
     for name, rest in boxes.items():
         reason = f"has boxes but no row in {table.name}"
         yield Skipped(place=rest[0].place, field=_IMAGE, reason=reason, kind="not joined", study=name)
 
 
-def _make_study(path: Path, folders: tuple[str, ...], entry: _Entry, missing: MissingImages) -> Item:
-    row = entry.row
+def _make_study(entry: _Entry, options: _Options) -> Item:
+    row, path = entry.row, options.path
     name = row.required(_IMAGE)
     patient = f"{int(row.integer('Patient ID')):08d}"
     draft = StudyDraft(name.rsplit(".", 1)[0], patient=patient, source="nih", number=row.number)
-    key = find_image(path, (f"{folder}/{name}" for folder in folders)) or f"images/{name}"
+    key = find_image(path, (f"{folder}/{name}" for folder in options.folders)) or f"images/{name}"
     draft.add_image(
         path,
         key,
         read_view(row.text("View Position")),
         size=(SIDE, SIDE),
-        missing=missing,
+        missing=options.missing,
         spacing_mm=_spacing(row),
     )
     draft.facts = {
@@ -143,7 +160,10 @@ def _make_study(path: Path, folders: tuple[str, ...], entry: _Entry, missing: Mi
         draft.add_box(label, key, corner, annotator="radiologist")
     for label in sorted(listed - {_NO_FINDING}):
         draft.state(label)
-    labels = (*LABELS, *(_REREAD if entry.reread is not None else ()))
+    # A label that a radiologist contradicts by a box says nothing of the other findings.
+    is_normal = listed == {_NO_FINDING} and not entry.boxes
+    mined = LABELS if is_normal or options.is_silence_absence else ()
+    labels = (*mined, *(_REREAD if entry.reread is not None else ()))
     return draft.finish(assessed=assess_labels(labels, text=True))
 
 

@@ -13,6 +13,20 @@ _CONTRADICTIONS: Final = frozenset(
 )
 """Pairs of a stored trend and a trend by grades that contradict each other; a change within one grade is possible."""
 
+LASTING: Final = frozenset(
+    {
+        "emphysema",
+        "granuloma",
+        "hernia",
+        "hiatal hernia",
+        "pleural thickening",
+        "fibrosis",
+        "scarring",
+        "scoliosis",
+    }
+)
+"""Findings that do not go away: a report that does not repeat one does not say that it has resolved."""
+
 
 @dataclass(slots=True)
 class Change:
@@ -85,8 +99,13 @@ def find_changes(before: Subject, now: Subject) -> list[Change]:
 
 
 def _find_absent(subject: Subject) -> dict[str, str]:
-    """By name, the ids of what is absent in a study; the name where it was looked for and is not recorded."""
+    """By name, the ids of what is absent in a study; the name where it was looked for and is not recorded.
+
+    A text that says of a list of findings that there is none leaves out what lasts: it means nothing acute.
+    """
+    left_out = LASTING if subject.study.assessed.text else frozenset()
     return {
         missing.name: missing.id or missing.name
         for missing in (*subject.absent_findings, *subject.absent_devices)
+        if missing.id or missing.name not in left_out
     }
