@@ -1,9 +1,13 @@
-"""Names of the files of a report: no group's figures replace those of another."""
+"""Reports: names of files, so that no group's figures replace those of another; and truth by programs is told."""
 
+import msgspec
 import pytest
 
-from carina import build_ground, explain, make_phantoms, run
+from carina import build_ground, build_percept, build_trek, explain, make_phantoms, open_benchmark, run
 from carina.pages.report import _number_repeated, report
+from carina.studies import write_studies
+from carina.studies.store import Provenance
+from carina.trek import TrekCaseFacts
 
 
 @pytest.mark.parametrize(
@@ -33,3 +37,53 @@ def test_figures_of_answers_and_of_maps_about_the_same_benchmark_are_all_written
     assert {"ground-headline", "ground-maps-headline"} <= both.figures.keys()
     assert len(both.figures) >= len(alone[0]) + len(alone[1])
     assert len(list((tmp_path / "both" / "figures").glob("*.svg"))) == len(both.figures)
+
+
+# ---- truth by programs ----------------------------------------------------------------------------------------------
+
+
+def mark_automatic(study):
+    """The study with all of its regions drawn by a program."""
+    things = {
+        kind: tuple(
+            msgspec.structs.replace(
+                thing,
+                annotations=tuple(msgspec.structs.replace(one, automatic=True) for one in thing.annotations),
+            )
+            for thing in getattr(study, kind)
+        )
+        for kind in ("findings", "devices")
+    }
+    return msgspec.structs.replace(study, **things)
+
+
+@pytest.fixture(scope="module")
+def sets(tmp_path_factory):
+    """A study set of phantoms, and the same with all regions of findings and devices drawn by a program."""
+    base = tmp_path_factory.mktemp("program")
+    studies = make_phantoms(base / "people", n=12, seed=4, size=128, workers=1)
+    provenance = Provenance(command="test", image_root="../people")
+    write_studies(base / "program", map(mark_automatic, studies), provenance)
+    return base
+
+
+@pytest.mark.parametrize(
+    ("build", "options"),
+    [(build_ground, {}), (build_percept, {"per_cell": 2}), (build_trek, {})],
+    ids=["ground", "percept", "trek"],
+)
+def test_a_report_tells_that_keys_rest_on_what_a_program_drew(build, options, sets, tmp_path):
+    told = {}
+    for drawer in ("people", "program"):
+        build(sets / drawer, tmp_path / f"{drawer} bench", workers=1, **options)
+        run(tmp_path / f"{drawer} bench", "builtin/majority", tmp_path / f"{drawer} run")
+        made = report(tmp_path / f"{drawer} run", tmp_path / f"{drawer} report")
+        told[drawer] = "agreement with that program" in (made.path / "report.html").read_text()
+    assert told == {"people": False, "program": True}
+
+
+def test_a_conversation_lists_what_only_programs_drew(sets, tmp_path):
+    build_trek(sets / "program", tmp_path / "bench", workers=1)
+    listed = [TrekCaseFacts.of(case).drawn_by for case in open_benchmark(tmp_path / "bench")]
+    assert any(listed)
+    assert {drawer for one in listed for drawer in one.values()} == {"a program"}

@@ -6,7 +6,7 @@ from tests.sources.files import REAL, boxes, defects, read_studies, skips, write
 from carina.sources import SourceError, import_studies
 from carina.sources._study_draft import name_of
 from carina.sources.nih import LABELS
-from carina.studies import states_no_abnormality
+from carina.studies import certainty_of, states_no_abnormality
 
 NEW = (
     "Image Index,Finding Labels,Follow-up #,Patient ID,Patient Age,Patient Gender,View Position,"
@@ -131,6 +131,61 @@ def test_the_reread_counts_more_than_labels_and_boxes(folder, tmp_path):
     assert found["pneumothorax"] == "absent"
     assert "fracture" in study.assessed.listed
     assert "fracture" not in studies["00000808_000"].assessed.listed
+
+
+def reread(folder, tmp_path, labels, answers, **options):
+    """One image with mined labels, and what the re-read answers: fracture, pneumothorax, opacity, nodule or mass."""
+    (folder / "BBox_List_2017.csv").unlink()
+    write_text(
+        folder / "Data_Entry_2017_v2020.csv",
+        NEW,
+        f"00000808_007.png,{labels},0,808,58,F,PA,2048,2560,0.2,0.1",
+    )
+    google = write_text(
+        tmp_path / "google.csv",
+        "Image Index,Patient ID,Set Id,Fracture,Pneumothorax,Airspace opacity,Nodule or mass",
+        f"00000808_007.png,808,Test,{answers}",
+    )
+    studies, imported = read_studies("nih", folder, tmp_path / "out", google=google, **options)
+    return studies["00000808_007"], defects(imported)
+
+
+@pytest.mark.parametrize(
+    ("labels", "answers", "expected"),
+    [
+        ("Nodule|Mass|Consolidation|Effusion", "NO,NO,NO,NO", ({"pleural effusion"}, 3)),
+        ("Nodule|Consolidation", "NO,NO,YES,NO", ({"consolidation", "lung opacity"}, 1)),
+        ("Nodule|Consolidation", "NO,NO,NO,YES", ({"nodule", "nodule or mass"}, 1)),
+        ("Infiltration|Edema|Atelectasis|Pneumonia", "NO,NO,NO,NO", (set(), 4)),
+        ("Pneumothorax", "NO,NO,NO,NO", (set(), 1)),
+        ("Fibrosis|Emphysema|Cardiomegaly", "NO,NO,NO,NO", ({"fibrosis", "emphysema", "cardiomegaly"}, 0)),
+    ],
+)
+def test_the_reread_counts_more_than_labels_of_a_narrower_name(labels, answers, expected, folder, tmp_path):
+    study, counted = reread(folder, tmp_path, labels, answers)
+    present = {finding.name for finding in study.findings if finding.certainty == "present"}
+    assert (present, counted.get("conflict", 0)) == expected
+
+
+def test_a_box_of_what_the_reread_denies_is_left_out_and_counted(folder, tmp_path):
+    google = write_text(
+        tmp_path / "google.csv",
+        "Image Index,Patient ID,Set Id,Fracture,Pneumothorax,Airspace opacity,Nodule or mass",
+        "00000808_007.png,808,Test,NO,NO,NO,NO",
+    )
+    without, _ = read_studies("nih", folder, tmp_path / "without")
+    assert any(one.annotations for one in without["00000808_007"].findings if one.name == "infiltration")
+    studies, imported = read_studies("nih", folder, tmp_path / "out", google=google)
+    assert "infiltration" not in {finding.name for finding in studies["00000808_007"].findings}
+    assert defects(imported)["conflict"] >= 1
+
+
+@pytest.mark.parametrize("unlisted", ["unknown", "absent"])
+def test_a_nodule_or_mass_of_the_reread_leaves_open_which_it_is(unlisted, folder, tmp_path):
+    study, _ = reread(folder, tmp_path, "No Finding", "NO,NO,NO,YES", unlisted=unlisted)
+    assert certainty_of(study, "nodule or mass") == "present"
+    assert (certainty_of(study, "nodule"), certainty_of(study, "mass")) == (None, None)
+    assert certainty_of(study, "cardiomegaly") == (None if unlisted == "unknown" else "absent")
 
 
 def test_images_lie_in_one_folder_or_in_twelve(folder, tmp_path):

@@ -39,6 +39,9 @@ from typing import (
 from carina.cases.model import Fact
 from carina.store.errors import BenchmarkError
 
+BY_PROGRAM: Final = "a program"
+"""Value of a fact that says who drew a region, where no person did."""
+
 
 @dataclass(frozen=True, slots=True)
 class Margin:

@@ -2,13 +2,10 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, Final
+from typing import Annotated, ClassVar
 
 from carina.cases.facts import FactRecord, LesionFacts, Stored
 from carina.cases.reader_scores import ReaderFacts
-
-BY_PROGRAM: Final = "a program"
-"""`GroundCaseFacts.drawn_by` of a region that no person drew."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,8 +12,9 @@ from typing import Final
 import numpy as np
 
 from carina.cases import Box, Branch, Case, CaseRegion, CaseView, Key, Option, Panel, Step, case_image
+from carina.cases.facts import BY_PROGRAM
 from carina.cases.reader_scores import ReaderFacts
-from carina.ground.facts import BY_PROGRAM, GroundCaseFacts
+from carina.ground.facts import GroundCaseFacts
 from carina.ground.options import GroundOptions
 from carina.ground.truth import Truth
 from carina.store.seeding import rng

@@ -2,7 +2,8 @@
 
 The labels were mined from reports that are not public: a label that is not listed was not found in the report, which
 does not say that the finding is absent. Only "No Finding" says so of the fourteen labels. The boxes and the re-read are
-by radiologists, and count more than the labels.
+by radiologists, and count more than the labels, also where they speak of the same thing by a wider name: there is no
+consolidation where the re-read finds no airspace opacity.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -26,6 +27,7 @@ from carina.sources._study_draft import (
 )
 from carina.sources._tables import Row, group_rows, read_rows
 from carina.sources._values import read_age, read_sex, read_view
+from carina.studies.terms import ancestors, is_kind_of
 from carina.studies.vocabulary import Certainty
 
 TABLES: Final = ("Data_Entry_2017_v2020.csv", "Data_Entry_2017.csv")
@@ -149,22 +151,44 @@ def _make_study(entry: _Entry, options: _Options) -> Item:
         "age": read_age(row.values.get("Patient Age", "")), "sex": read_sex(_sex(row)),
     }  # fmt: skip
     listed = {label.strip() for label in row.required("Finding Labels").split("|")}
+    answers: dict[str, Certainty] = {}
     if entry.reread is not None:
         for label in _REREAD:
-            draft.state(label, entry.reread.choice(label, _YES_NO))
+            answers[name_of(label)] = draft.state(label, entry.reread.choice(label, _YES_NO)).certainty
     for box in entry.boxes:
         label = box.required("Finding Label")
+        if _is_denied(label, answers):
+            draft.defects["conflict"] += 1
+            continue
         if name_of(label) not in {name_of(other) for other in listed}:
             draft.defects["unlisted box"] += 1
         corner = [box.number_of(column) for column in ("Bbox [x", "y", "w", "h]")]
         draft.add_box(label, key, corner, annotator="radiologist")
     for label in sorted(listed - {_NO_FINDING}):
-        draft.state(label)
-    # A label that a radiologist contradicts by a box says nothing of the other findings.
-    is_normal = listed == {_NO_FINDING} and not entry.boxes
-    mined = LABELS if is_normal or options.is_silence_absence else ()
+        if _is_denied(label, answers):
+            draft.defects["conflict"] += 1
+        else:
+            draft.state(label)
+    # A label that a radiologist contradicts, by a box or in the re-read, says nothing of the other findings.
+    is_normal = listed == {_NO_FINDING} and not entry.boxes and "present" not in answers.values()
+    mined: tuple[str, ...] = LABELS if is_normal or options.is_silence_absence else ()
+    present = {name for name, answer in answers.items() if answer == "present"}
+    # Where a mass or nodule is present, silence does not say which of them is absent.
+    mined = tuple(label for label in mined if present.isdisjoint(ancestors(name_of(label))))
     labels = (*mined, *(_REREAD if entry.reread is not None else ()))
     return draft.finish(assessed=assess_labels(labels, text=True))
+
+
+def _is_denied(label: str, answers: Mapping[str, Certainty]) -> bool:
+    """Whether the re-read says that nothing of the kind is there: no mass where there is no nodule or mass.
+
+    The answer that is nearest to the label counts: a nodule is asked for as "Nodule or mass", although it is a lung
+    opacity, too. A label that the re-read has under its own name is compared by the draft.
+    """
+    name = name_of(label)
+    asked = [other for other in answers if is_kind_of(name, other)]
+    nearest = [other for other in asked if not any(is_kind_of(one, other) for one in asked)]
+    return name not in answers and any(answers[other] == "absent" for other in nearest)
 
 
 def _find_table(path: Path) -> Path:

@@ -9,8 +9,9 @@ from typing import Any
 from msgspec.structs import replace
 
 from carina.cases import Case, CaseView, Context, Panel, Step, case_image
+from carina.cases.facts import BY_PROGRAM
 from carina.cases.model import Score
-from carina.studies.model import Study
+from carina.studies.model import Device, Finding, Study
 from carina.trek.changes import Change
 from carina.trek.facts import ATTRIBUTES, NotAskedFact, StudyTime, TrekCaseFacts, is_about_thing
 from carina.trek.interned import make_slot
@@ -211,12 +212,25 @@ def _make_case(draft: ConversationDraft, turns: Sequence[Turn], *, shuffled: boo
                 for role, other in (("current", subject), ("reference", reference), ("later", later))
                 if other is not None
             },
+            drawn_by=_find_drawn_by_program(study, turns),
             not_asked=tuple(
                 NotAskedFact(task, reason, float(number))
                 for (task, reason), number in sorted(draft.not_asked.items())
             ),
         ).rows(),
     )
+
+
+def _find_drawn_by_program(study: Study, turns: Sequence[Turn]) -> dict[str, str]:
+    """Findings and devices that are asked about and that only programs have drawn, by name."""
+    people: dict[str, bool] = {}
+    things: list[Finding | Device] = [*study.findings, *study.devices]
+    for thing in things:
+        if thing.annotations:
+            is_by_person = not all(annotation.automatic for annotation in thing.annotations)
+            people[thing.name] = people.get(thing.name, False) or is_by_person
+    names = {row.text for turn in turns for row in turn.facts if is_about_thing(row)}
+    return {name: BY_PROGRAM for name in sorted(people) if name in names and not people[name]}
 
 
 def _study_time(study: Study) -> StudyTime:

@@ -51,6 +51,8 @@ class TrekCaseFacts(FactRecord):
 
     times: Mapping[str, StudyTime] = field(default_factory=dict)
     """By "current", "reference" and "later", when the study was made."""
+    drawn_by: Annotated[Mapping[str, str], Stored("drawn by")] = field(default_factory=dict)
+    """By name of a finding or device that is asked about: `BY_PROGRAM` where no person drew it."""
     not_asked: Annotated[tuple[NotAskedFact, ...], Stored("not asked")] = ()
     """Kinds of questions that are not asked because nobody looked for what they ask about."""
 

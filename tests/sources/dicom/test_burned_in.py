@@ -8,7 +8,7 @@ import pytest
 from tests.sources.dicom.objects import encode, radiograph
 
 from carina import CarinaError, make_phantoms, open_studies
-from carina.sources.dicom import burned_in, study_content
+from carina.sources.dicom import burned_in, reader
 from carina.sources.dicom.burned_in import find_text, is_marker
 
 SIZE = 384
@@ -50,16 +50,23 @@ def outcome(imported):
     [
         ("YES", {}, (0, ["burned-in text"], [])),
         (None, {}, (0, ["burned-in text"], [])),
-        ("NO", {}, (1, [], [])),
+        ("NO", {}, (0, ["burned-in text"], [])),
         ("NO", {"look_for_text": "always"}, (0, ["burned-in text"], [])),
+        (None, {"look_for_text": "unknown"}, (0, ["burned-in text"], [])),
+        ("NO", {"look_for_text": "unknown"}, (1, [], ["no text, by the header alone"])),
         (None, {"look_for_text": "never"}, (1, [], ["text not looked for"])),
-        ("NO", {"look_for_text": "never"}, (1, [], [])),
+        ("NO", {"look_for_text": "never"}, (1, [], ["no text, by the header alone"])),
+        ("NO", {"burned_in": "keep"}, (1, [], ["no text, by the header alone"])),
         ("YES", {"burned_in": "keep"}, (1, [], ["burned-in text"])),
         (None, {"burned_in": "keep"}, (1, [], ["text not looked for"])),
         (None, {"burned_in": "mask"}, (1, [], ["text masked"])),
         ("YES", {"burned_in": "mask"}, (1, [], ["text masked"])),
-        ("NO", {"burned_in": "mask"}, (1, [], [])),
-        ("NO", {"burned_in": "mask", "look_for_text": "always"}, (1, [], ["text masked"])),
+        ("NO", {"burned_in": "mask"}, (1, [], ["text masked"])),
+        (
+            "NO",
+            {"burned_in": "mask", "look_for_text": "unknown"},
+            (1, [], ["no text, by the header alone"]),
+        ),
     ],
 )
 def test_an_image_with_a_name(flag, options, expected, named, import_objects):
@@ -72,7 +79,7 @@ def test_an_image_with_a_name(flag, options, expected, named, import_objects):
         (None, {}, (1, [], [])),
         (None, {"burned_in": "mask"}, (1, [], [])),
         ("YES", {"burned_in": "mask"}, (0, ["burned-in text"], [])),
-        ("NO", {"look_for_text": "always"}, (1, [], [])),
+        ("NO", {}, (1, [], [])),
     ],
 )
 def test_an_image_with_markers_alone(flag, options, expected, phantom, import_objects):
@@ -97,6 +104,20 @@ def test_covered_text_is_black_and_the_rest_is_untouched(photometric, named, pha
     assert (kept[60:] == values[60:]).all()
 
 
+@pytest.mark.parametrize("orientation", ["R\\F", "L\\H", "R\\H"])
+def test_text_is_found_in_an_image_that_is_turned(orientation, named, phantom, import_objects):
+    """Whether it can be read as the image is stored, or only as it is displayed."""
+    turned = named[:: -1 if "H" in orientation else 1, :: -1 if "R" in orientation else 1]
+    for number, values in enumerate((named, np.ascontiguousarray(turned))):
+        content = dx(values, None, PATIENT_ORIENTATION=("CS", orientation))
+        assert import_objects([content], out=f"skip{number}").counts.kept == 0
+    covered = import_objects([content], out="mask", burned_in="mask")
+    studies = open_studies(covered.path)
+    kept = np.asarray(studies.pixels(next(iter(studies)).images[0]))
+    assert (kept[NAME][(named != phantom)[NAME]] == 0).all()
+    assert (kept[60:300] == named[60:300]).all()
+
+
 def test_text_is_found_where_it_stands(named, phantom):
     def shown(pixels):
         return (pixels >> 4).astype(np.uint8)
@@ -108,6 +129,17 @@ def test_text_is_found_where_it_stands(named, phantom):
     assert box.right > columns.max() + NAME[1].start
     assert box.top <= rows.min() + NAME[0].start
     assert box.bottom > rows.max() + NAME[0].start
+
+
+def test_narrow_and_tiny_images_are_looked_at_in_bounded_memory():
+    """rapidocr enlarges the shorter side to 736 pixels: 2,000 x 6 pixels would become 245,000 x 736."""
+    for shape in ((2000, 6), (6, 2000), (1, 2000), (3, 4), (1, 1)):
+        assert find_text(np.zeros(shape, np.uint8)) == []
+
+
+def test_text_in_a_narrow_image_is_found():
+    strip = np.zeros((60, 900), np.uint16)
+    assert len(find_text((write(strip, "MILLER ANNA", (600, 40)) > 0).astype(np.uint8) * 255)) == 1
 
 
 @pytest.mark.parametrize(
@@ -128,18 +160,37 @@ def test_the_manifest_says_who_looked_at_what(phantom, import_objects):
     assert (looked["burned_in"], looked["look_for_text"]) == ("skip", "always")
     assert looked["text_detector"].startswith("rapidocr ")
     assert "113101 Clean Pixel Data Option" in looked["deidentification_methods"]
+    assert looked["patient_identity_removed"] == "YES"
+    assert "every image, by rapidocr " in looked["burned_in_decision"]
     kept = manifest(import_objects([dx(phantom, "NO")], out="kept", burned_in="keep"))
     assert (kept["look_for_text"], kept["text_detector"]) == ("never", "none")
     assert not any(text.startswith("113101") for text in kept["deidentification_methods"])
+    assert kept["patient_identity_removed"] == "NO"
+    by_header = manifest(import_objects([dx(phantom, "NO")], out="by_header", look_for_text="unknown"))
+    assert by_header["patient_identity_removed"] == "FROM HEADERS ONLY"
+    assert "on the word of their header" in by_header["burned_in_decision"]
 
 
 def test_without_the_extra_nothing_passes_silently(phantom, import_objects, monkeypatch):
-    for module in (burned_in, study_content):
+    for module in (burned_in, reader):
         monkeypatch.setattr(module, "has_text_detector", lambda: False)
-    imported = import_objects([dx(phantom, None)])
-    assert outcome(imported) == (1, [], ["text not looked for"])
-    assert manifest(imported)["text_detector"] == "none"
-    for number, options in enumerate(({"burned_in": "mask"}, {"look_for_text": "always"})):
+    images = [
+        dx(phantom, flag, SOP_INSTANCE=("UI", f"1.2.3.{number}"))
+        for number, flag in enumerate((None, "NO", "NO"), 1)
+    ]
+    imported = import_objects(images)
+    assert {name: count.times for name, count in imported.counts.defects.items()} == {
+        "text not looked for": 1,
+        "no text, by the header alone": 2,
+    }
+    (sentence,) = imported.plan.lines
+    assert "looked for in no image" in sentence
+    assert "carina[ocr]" in sentence
+    stated = manifest(imported)
+    assert (stated["look_for_text"], stated["text_detector"]) == ("never", "none")
+    assert stated["patient_identity_removed"] == "FROM HEADERS ONLY"
+    refused = ({"burned_in": "mask"}, {"look_for_text": "always"}, {"look_for_text": "unknown"})
+    for number, options in enumerate(refused):
         with pytest.raises(CarinaError, match=r"pip install 'carina\[ocr\]'"):
             import_objects([dx(phantom, None)], out=f"o{number}", **options)
 

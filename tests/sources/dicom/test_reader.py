@@ -213,12 +213,58 @@ def test_copies_and_studies_of_two_patients_are_skipped(import_objects):
     ]
 
 
-def test_the_same_id_of_two_issuers_is_two_patients(import_objects):
-    objects = [
-        study(7, "20200101", PATIENT_ID_ISSUER=("LO", "A")),
-        study(8, "20200102", PATIENT_ID_ISSUER=("LO", "B")),
-    ]
-    assert len({s.patient for s in import_objects(map(encode, objects)).opened()}) == 2
+def issued(number, issuer):
+    """A study of the patient 4711, with an id of an issuer or of nobody knows whom; a day apart for each number."""
+    return study(number, f"202001{number:02d}", PATIENT_ID_ISSUER=("LO", issuer or ""))
+
+
+@pytest.mark.parametrize(
+    ("issuers", "use", "patients", "counted"),
+    [
+        (("A", None), "several", (0, 0), 0),
+        (("A", "A"), "several", (0, 0), 0),
+        (("A", "B"), "several", (0, 1), 2),
+        (("A", "B", None), "several", (0, 1, 2), 3),
+        (("A", None), "always", (0, 1), 2),
+        (("A", "A"), "always", (0, 0), 0),
+        (("A", "B", None), "always", (0, 1, 2), 3),
+        (("A", "B", None), "never", (0, 0, 0), 3),
+    ],
+)
+def test_issuers_of_an_id(issuers, use, patients, counted, import_objects):
+    """Whatever the order of the files is, and however many workers there are."""
+    objects = [issued(number, issuer) for number, issuer in enumerate(issuers, start=1)]
+    made = []
+    for out, given, workers in (("forth", objects, 1), ("back", objects[::-1], 2)):
+        imported = import_objects(map(encode, given), out=out, use_issuer=use, workers=workers)
+        ids = [NAMES.name("study", f"1.2.{number}".encode()) for number in range(1, len(issuers) + 1)]
+        found = {s.id: s for s in imported.opened()}
+        named = [found[name].patient for name in ids]
+        assert tuple(list(dict.fromkeys(named)).index(name) for name in named) == patients
+        count = imported.counts.defects.get("patient id of several issuers")
+        assert (0 if count is None else count.records) == counted
+        if len(set(patients)) == 1:
+            days = [(found[name].date - found[ids[0]].date).days for name in ids]
+            assert days == list(range(len(ids)))
+        made.append({name: (s.patient, s.date, s.order, s.prior) for name, s in found.items()})
+    assert made[0] == made[1]
+
+
+def test_an_id_has_the_same_name_whether_its_issuer_is_stated_or_not(import_objects):
+    """So that a later import joins an earlier one."""
+    found = only(import_objects([encode(issued(1, "A"))]))
+    assert found.patient == NAMES.name("patient", b"4711")
+    always = only(import_objects([encode(issued(1, "A"))], out="always", use_issuer="always"))
+    assert always.patient == NAMES.name("patient", b"4711^^^A")
+
+
+def test_a_study_whose_objects_state_the_issuer_or_not_is_one(import_objects):
+    stated = another(1, PATIENT_ID_ISSUER=("LO", "A"))
+    objects = [stated, another(2), another(3, PATIENT_ID_ISSUER=("LO", "B"))]
+    imported = import_objects(map(encode, objects))
+    assert reasons(imported) == [("object 3", "two patients")]
+    assert len(only(imported).images) == 2
+    assert import_objects(map(encode, objects), out="never", use_issuer="never").skipped == []
 
 
 # ---- segmentations ---------------------------------------------------------------------------------------------------

@@ -8,7 +8,7 @@ import numpy as np
 
 from carina.explanations.analysis.estimates import USABLE, MapEstimate, to_estimate
 from carina.explanations.analysis.maps_groups import MapsGroup
-from carina.ground.facts import BY_PROGRAM, GroundCaseFacts
+from carina.runs.analysis.case_facts import is_keyed_by_program
 from carina.runs.analysis.estimates import REPLICATES, SEED
 from carina.runs.analysis.readers import READERS, HumanCeiling, find_human_ceiling
 from carina.stats import Interval, ratio_replicates
@@ -53,7 +53,7 @@ def count_automatic_regions(group: MapsGroup, scored: Collection[str]) -> int:
     if group.bench is None or group.bench.manifest.options.get("protocol") != "ground":
         return 0
     cases = group.bench.without("regions", "views").pick(sorted(scored))
-    return sum(GroundCaseFacts.of(case).drawn_by == BY_PROGRAM for case in cases)
+    return sum(map(is_keyed_by_program, cases))
 
 
 def _make(

@@ -41,6 +41,7 @@ def run_notices(analysis: RunAnalysis) -> list[Notice]:
     """Notices about a group of runs, warnings first."""
     group = analysis.group
     notices = [
+        *_program_notices(analysis),
         *_unfinished_notices(analysis),
         *_unanswered_notices(analysis),
         *_incomplete_notices(analysis),
@@ -74,6 +75,19 @@ def run_notices(analysis: RunAnalysis) -> list[Notice]:
 def sort_notices(notices: list[Notice]) -> list[Notice]:
     """Warnings before notes."""
     return sorted(notices, key=lambda item: item.level != "warning")
+
+
+def _program_notices(analysis: RunAnalysis) -> list[Notice]:
+    """Keys that rest on what a program drew: never expert truth."""
+    group = analysis.group
+    if not group.facts.by_program:
+        return []
+    text = (
+        f"{group.protocol}: a program drew the regions that the keys of {group.facts.by_program:,} of the "
+        f"{len(group.cases):,} cases rest on, and no person has reviewed them: agreement with these keys is agreement "
+        "with that program, not with readers."
+    )
+    return [Notice("warning", text)]
 
 
 def _unfinished_notices(analysis: RunAnalysis) -> list[Notice]:

@@ -11,12 +11,12 @@ from typing import Final
 import polars as pl
 
 from carina.cases import Benchmark, Case, Step
-from carina.cases.facts import LesionFacts
+from carina.cases.facts import BY_PROGRAM, LesionFacts
 from carina.ground.facts import GroundCaseFacts
 from carina.percept.facts import PerceptCaseFacts
 from carina.percept.protocol import PERCEPT
 from carina.runs.analysis.breakdown import Dimension, DimensionTitle, divide_into_thirds
-from carina.trek.facts import TrekStepFacts
+from carina.trek.facts import TrekCaseFacts, TrekStepFacts
 
 _MOST_FINDINGS: Final = 16
 _KEYS_IN_A_LIST: Final = 50_000
@@ -32,6 +32,8 @@ class CaseFacts:
     """Every division of the cases that has at least two labels."""
     orders: Mapping[str, int]
     """Number of cases whose questions are in order of their stages ("staged"), and of those that are "shuffled"."""
+    by_program: int = 0
+    """Number of cases that are keyed by what a program drew and no person has reviewed."""
 
 
 def collect_case_facts(bench: Benchmark, cases: Iterable[str]) -> tuple[CaseFacts, pl.DataFrame]:
@@ -42,7 +44,15 @@ def collect_case_facts(bench: Benchmark, cases: Iterable[str]) -> tuple[CaseFact
     collector = _Collector()
     for case in bench.pick(sorted(cases)):
         collector.add(case)
-    return CaseFacts(tuple(collector.dimensions()), collector.orders), collector.keys.to_frame()
+    facts = CaseFacts(tuple(collector.dimensions()), collector.orders, collector.by_program)
+    return facts, collector.keys.to_frame()
+
+
+def is_keyed_by_program(case: Case) -> bool:
+    """Whether a region that the keys of a case rest on was drawn by a program, and reviewed by no person."""
+    if GroundCaseFacts.of(case).drawn_by == BY_PROGRAM or TrekCaseFacts.of(case).drawn_by:
+        return True
+    return any(source.reviewed == "no" for source in PerceptCaseFacts.of(case).sources.values())
 
 
 def step_finding(case: Case, step: Step) -> str | None:
@@ -79,6 +89,7 @@ class _Collector:
     def __init__(self) -> None:
         self.keys = _Keys()
         self.orders: Counter[str] = Counter()
+        self.by_program = 0
         self._numbers: dict[str, list[tuple[str, float]]] = defaultdict(list)
         self._labels: dict[str, list[tuple[str, str]]] = defaultdict(list)
         self._findings: list[tuple[str, str, str]] = []
@@ -86,6 +97,7 @@ class _Collector:
 
     def add(self, case: Case) -> None:
         self.orders[case.order] += 1
+        self.by_program += is_keyed_by_program(case)
         self._labels["order"].append((case.id, case.order))
         lesion = LesionFacts.of(case)
         self._add_number("size", case, lesion.share_of_image)

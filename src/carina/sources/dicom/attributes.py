@@ -269,6 +269,14 @@ class Attributes:
             return None
         return found if all(map(math.isfinite, found)) else None
 
+    def number(self, tag: Tag) -> float | None:
+        """The first value of a decimal string, whatever the others are; None where it is not a finite number."""
+        try:
+            found = float(self.text(tag))
+        except ValueError:
+            return None
+        return found if math.isfinite(found) else None
+
     def whole(self, tag: Tag) -> int | None:
         """A whole number of an integer string."""
         try:

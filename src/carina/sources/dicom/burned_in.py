@@ -9,7 +9,7 @@ import importlib.metadata
 import importlib.util
 import re
 from functools import cache
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, TypeAlias
 
 import cv2
 import numpy as np
@@ -31,10 +31,21 @@ LEAST_CERTAIN: Final = 0.5
 LONGEST_SIDE: Final = 1000
 """Pixels to which an image is reduced before rapidocr looks at it. It finds more in smaller images: tried on one
 radiograph of 3,000 pixels with letters of 20 to 60, all with 1,000 pixels, and none with its own limit of 2,000."""
+LEAST_SIDE: Final = 5
+"""Pixels: letters have five rows at the least, so that an image with a shorter side holds none."""
+LONGEST_RATIO: Final = 2.0
+"""Longer to shorter side of what rapidocr looks at; narrower images are filled up with black. It enlarges an image
+until the shorter side has 736 pixels, which takes all memory where the other is a thousand times as long."""
 _QUARTER: Final = 0.55
 """Share of height and width of a quarter of an image, so that quarters overlap."""
 _MARGIN: Final = 0.35
 """Share of the height of a text by which its box grows on all sides before it is filled."""
+
+
+Handling: TypeAlias = Literal["skip", "mask", "keep"]
+"""What is done with an image that holds text."""
+Looking: TypeAlias = Literal["always", "unknown", "never"]
+"""Which images are looked at for text: all, those whose header does not say that there is none, or no image."""
 
 
 class TextBox(NamedTuple):
@@ -54,6 +65,35 @@ def has_text_detector() -> bool:
 def name_text_detector() -> str:
     """The detector and its version, for the manifest."""
     return f"rapidocr {importlib.metadata.version('rapidocr')}" if has_text_detector() else "none"
+
+
+def choose_looking(burned_in: Handling, look_for_text: Looking | None) -> Looking:
+    """Which images are looked at for text: all where the extra `ocr` is installed, if the user does not say.
+
+    Example:
+        >>> choose_looking("skip", "unknown"), choose_looking("keep", None)
+        ('unknown', 'never')
+    """
+    if burned_in == "keep":
+        return "never"
+    return look_for_text or ("always" if has_text_detector() else "never")
+
+
+def describe_decision(burned_in: Handling, looking: Looking) -> str:
+    """How it was decided which images hold text, in a sentence."""
+    if looking == "always":
+        result = (
+            "the text that was found is covered" if burned_in == "mask" else "images with text are left out"
+        )
+        return f"Text was looked for in every image, by {name_text_detector()}: {result}."
+    if looking == "unknown":
+        return (
+            f"Text was looked for by {name_text_detector()} where the header does not say that there is none; the "
+            "other images are used on the word of their header, and counted."
+        )
+    if burned_in == "keep":
+        return "Text was looked for in no image, and images with text are used."
+    return "Text was looked for in no image: all but those whose header says that there is text are used, and counted."
 
 
 def require_text_detector(option: str) -> None:
@@ -99,6 +139,8 @@ def find_text(displayed: NDArray[np.uint8]) -> list[TextBox]:
     Returns:
         A box around each text that is no marker.
     """
+    if min(displayed.shape) < LEAST_SIDE:
+        return []
     return [
         box
         for window in _list_windows(*displayed.shape)
@@ -127,7 +169,8 @@ def _find_in_window(part: NDArray[np.uint8], window: TextBox) -> list[TextBox]:
     scale = min(1.0, LONGEST_SIDE / max(part.shape))
     size = tuple(max(1, round(scale * side)) for side in reversed(part.shape))
     small = cv2.resize(part, size, interpolation=cv2.INTER_AREA) if scale < 1 else part
-    found = _load_detector()(np.repeat(small[:, :, np.newaxis], 3, axis=2))
+    filled = _fill_up(small.astype(np.uint8, copy=False))
+    found = _load_detector()(np.repeat(filled[:, :, np.newaxis], 3, axis=2))
     if found.boxes is None or found.txts is None:
         return []
     height, width = part.shape
@@ -145,6 +188,13 @@ def _find_in_window(part: NDArray[np.uint8], window: TextBox) -> list[TextBox]:
                 )
             )
     return boxes
+
+
+def _fill_up(part: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """A part of an image, with black at the right or below it where it is too narrow."""
+    least = round(max(part.shape) / LONGEST_RATIO)
+    missing = [(0, max(0, least - side)) for side in part.shape]
+    return np.pad(part, missing) if max(part.shape) > LONGEST_RATIO * min(part.shape) else part
 
 
 def fill_boxes(pixels: Pixels, boxes: list[TextBox], value: int) -> Pixels:

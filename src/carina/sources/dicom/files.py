@@ -157,21 +157,54 @@ def _list_directory_file(path: Path) -> Iterator[FileAt]:
         yield single
         return
     root = path.resolve().parent
+    listing = _Listing(root)
     for record in found.attributes.items(Tag.DIRECTORY_RECORDS):
         parts = record.texts(Tag.REFERENCED_FILE)
         if parts != [""]:
-            yield _look_at_listed(root, parts)
+            yield _look_at_listed(listing, parts)
 
 
-def _look_at_listed(root: Path, parts: list[str]) -> FileAt:
+class _Listing:
+    """Finds files below a folder by their names, in upper or lower case.
+
+    A DICOMDIR has names in upper case, and many systems show the files of a CD in lower case.
+    """
+
+    def __init__(self, root: Path) -> None:
+        self.root = root
+        self._names: dict[Path, dict[str, list[str]]] = {}
+
+    def find(self, parts: list[str]) -> Path | None:
+        """The file; None where there is none, or there are several."""
+        path = self.root
+        for part in parts:
+            name = part if os.path.lexists(path / part) else self._find_in_any_case(path, part)
+            if name is None:
+                return None
+            path /= name
+        return path
+
+    def _find_in_any_case(self, folder: Path, name: str) -> str | None:
+        if folder not in self._names:
+            names: dict[str, list[str]] = {}
+            if Path(os.path.realpath(folder)).is_relative_to(self.root) and folder.is_dir():
+                for found in folder.iterdir():
+                    names.setdefault(found.name.upper(), []).append(found.name)
+            self._names[folder] = names
+        alike = self._names[folder].get(name.upper(), [])
+        return alike[0] if len(alike) == 1 else None
+
+
+def _look_at_listed(listing: _Listing, parts: list[str]) -> FileAt:
+    root = listing.root
     name = "/".join(parts)
     if any(part in ("", ".", "..") or "/" in part or "\0" in part for part in parts):
         fault = ("outside", "its name in the DICOMDIR leads out of the folder")
         return FileAt(number=0, name=name, path=root, size=0, fault=fault)
-    path = root.joinpath(*parts)
-    if not os.path.lexists(path):
+    path = listing.find(parts)
+    if path is None:
         fault = ("missing", "the DICOMDIR lists the file, but it is not there")
-        return FileAt(number=0, name=name, path=path, size=0, fault=fault)
+        return FileAt(number=0, name=name, path=root.joinpath(*parts), size=0, fault=fault)
     return _look_at(path, name, root)
 
 

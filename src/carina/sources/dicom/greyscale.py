@@ -55,20 +55,31 @@ def make_grey_image(stored: Integers, form: PixelForm, attributes: Attributes) -
     unsigned = stored.astype(np.int32) + offset if offset else stored
     pixels: Pixels = unsigned.astype(np.uint8) if form.stored <= 8 else unsigned.astype(np.uint16)
     image = GreyImage(pixels, form.stored, is_inverted, defects=defects)
+    padding = _read_padding(attributes, offset)
     slope, intercept = _read_rescale(attributes)
     codes = np.arange(1 << form.stored, dtype=np.float64) - offset
     modality = attributes.first(Tag.MODALITY_LUT)
     if not modality.is_empty:
         values, bits = _look_up(_read_lut(modality, is_signed=form.is_signed), codes)
         _apply(image, values, bits)
+        padding = None  # the table may give other pixels the same value
         codes = np.arange(1 << bits, dtype=np.float64)
     else:
         codes = slope * codes + intercept
         image.rescale = (slope, intercept - slope * offset)
         if image.rescale == (1.0, 0.0):
             image.rescale = None
-    _set_window(image, attributes, codes, is_signed=intercept < 0 or form.is_signed)
+    is_signed = intercept < 0 or form.is_signed
+    _set_window(image, attributes, codes, padding, is_signed=is_signed)
     return image
+
+
+def _read_padding(attributes: Attributes, offset: int) -> int | None:
+    """The value of pixels that are no part of the image, as `GreyImage` has it; `offset` is added to signed values."""
+    value = attributes.word(Tag.PIXEL_PADDING)
+    if value is None:
+        return None
+    return value - (1 << 16) + offset if offset and value >= 1 << 15 else value + offset
 
 
 def _apply(image: GreyImage, values: Table, bits: int) -> None:
@@ -108,7 +119,9 @@ def _read_rescale(attributes: Attributes) -> tuple[float, float]:
 # ---- window and VOI LUT ----------------------------------------------------------------------------------------------
 
 
-def _set_window(image: GreyImage, attributes: Attributes, values: Table, *, is_signed: bool) -> None:
+def _set_window(
+    image: GreyImage, attributes: Attributes, values: Table, padding: int | None, *, is_signed: bool
+) -> None:
     """Set the window, or apply the VOI LUT; without either, the range of the values that occur is displayed."""
     voi = attributes.first(Tag.VOI_LUT)
     if not voi.is_empty:
@@ -120,7 +133,7 @@ def _set_window(image: GreyImage, attributes: Attributes, values: Table, *, is_s
     if window is None or function not in _WINDOWS:
         has_one = attributes.raw(Tag.WINDOW_CENTRE) or attributes.raw(Tag.WINDOW_WIDTH)
         image.defects.append(BAD_WINDOW if has_one else NO_WINDOW)
-        image.window = _find_range(image, values)
+        image.window = _find_range(image, values, padding)
     elif function == "SIGMOID":
         _apply(image, _sigmoid(values, *window), 16)
     else:
@@ -129,12 +142,12 @@ def _set_window(image: GreyImage, attributes: Attributes, values: Table, *, is_s
 
 def _read_window(attributes: Attributes) -> tuple[float, float] | None:
     """Centre and width of the first window; None where there is none that can be used."""
-    centres, widths = attributes.numbers(Tag.WINDOW_CENTRE), attributes.numbers(Tag.WINDOW_WIDTH)
-    if not centres or not widths:
+    centre, width = attributes.number(Tag.WINDOW_CENTRE), attributes.number(Tag.WINDOW_WIDTH)
+    if centre is None or width is None:
         return None
     lowest = 1 if (attributes.text(Tag.VOI_FUNCTION) or "LINEAR") == "LINEAR" else 1e-6
-    is_usable = lowest <= widths[0] <= LARGEST and abs(centres[0]) <= LARGEST
-    return (centres[0], widths[0]) if is_usable else None
+    is_usable = lowest <= width <= LARGEST and abs(centre) <= LARGEST
+    return (centre, width) if is_usable else None
 
 
 _WINDOWS: Final[dict[str, Callable[[float, float], tuple[float, float]]]] = {
@@ -151,11 +164,14 @@ def _sigmoid(values: Table, centre: float, width: float) -> Table:
     return np.rint(65535 / (1 + np.exp(exponent)))
 
 
-def _find_range(image: GreyImage, values: Table) -> tuple[float, float] | None:
-    """The window over the values that occur; None for 8 bits, which are displayed as they are."""
+def _find_range(image: GreyImage, values: Table, padding: int | None) -> tuple[float, float] | None:
+    """The window over the values that occur, without padding; None for 8 bits, which are displayed as they are."""
     if image.bits <= 8:
         return None
-    ends = values[[int(image.pixels.min()), int(image.pixels.max())]]
+    inside = image.pixels if padding is None else image.pixels[image.pixels != padding]
+    if not inside.size:
+        inside = image.pixels
+    ends = values[[int(inside.min()), int(inside.max())]]
     low, high = float(ends.min()), float(ends.max())
     return (low + 0.5 + (high - low) / 2, high - low + 1) if high > low else None
 

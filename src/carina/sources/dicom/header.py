@@ -7,10 +7,11 @@ on.
 import datetime
 import re
 from dataclasses import dataclass, field
-from typing import Final, Literal, cast, get_args
+from typing import Final, Literal, TypeAlias, cast, get_args
 
 from carina.sources._record import printable
 from carina.sources.dicom.attributes import Attributes, ObjectError, Tag
+from carina.sources.dicom.burned_in import Handling, Looking
 from carina.sources.dicom.files import FileAt
 from carina.sources.dicom.privacy import OLDEST, Pseudonyms, age_class
 from carina.sources.dicom.stored_values import read_form
@@ -47,6 +48,7 @@ _AGE_UNITS: Final = {"D": 365.25, "W": 52.18, "M": 12.0, "Y": 1.0}
 """Units in a year."""
 
 NO_PATIENT: Final = "no patient id"
+SEVERAL_ISSUERS: Final = "patient id of several issuers"
 NO_DATE: Final = "no date"
 UNKNOWN_VIEW: Final = "unknown view"
 UNKNOWN_BODY_PART: Final = "unknown body part"
@@ -55,32 +57,54 @@ MIRRORED: Final = "mirrored or upside-down"
 OLD_AGE: Final = "age of 90 or over"
 
 
+UseIssuer: TypeAlias = Literal["several", "always", "never"]
+"""Where the issuer of an id tells patients apart: for ids that several issuers gave, always, or never."""
+
+
+@dataclass(frozen=True)
+class PatientId:
+    """The id of a patient, as the object states it."""
+
+    id: bytes
+    issuer: bytes = b""
+    """Who gave the id; empty where the object does not say."""
+
+    def joined(self) -> bytes:
+        """Id and issuer in one."""
+        return self.id + b"^^^" + self.issuer if self.issuer else self.id
+
+
 @dataclass(frozen=True, kw_only=True)
 class Rules:
     """What the user allows."""
 
     names: Pseudonyms
-    burned_in: Literal["skip", "mask", "keep"]
-    look_for_text: Literal["unknown", "always", "never"]
+    burned_in: Handling
+    look_for_text: Looking
     unknown_body_part: Literal["skip", "keep"]
+    use_issuer: UseIssuer
     keep_identifiers: bool
     report_text: bool
 
 
 @dataclass(frozen=True, kw_only=True)
 class ImageHeader:
-    """What is known of one image before its pixels are decoded. All ids are those that are written."""
+    """What is known of one image before its pixels are decoded.
+
+    The names of study and image are those that are written. Patient and date are those of the object: a `StudyPlan` has
+    what is written of them.
+    """
 
     file: FileAt
-    patient: str
+    patient: PatientId
     study: str
     image: str
     """Name of the image file."""
     sop_name: str
     """Keyed name of the instance, by which masks refer to it."""
     date: datetime.date | None
-    moment: tuple[str, str]
-    """Date and time as the object states them, to put studies in order; never written."""
+    time: str
+    """As the object states it, to put studies in order; never written."""
     position: tuple[int, int]
     """Numbers of the series and of the image in it."""
     view: View
@@ -125,7 +149,7 @@ def read_image_header(attributes: Attributes, file: FileAt, rules: Rules) -> Ima
     if burned_in == "yes" and rules.burned_in == "skip":
         raise ObjectError(BURNED_IN, "the object says that text is burned into the image")
     read_form(attributes)
-    patient_id, study_id, sop_id = _read_ids(attributes, defects)
+    patient, study_id, sop_id = _read_ids(attributes, defects)
     date = _read_date(attributes)
     if date is None:
         defects.append(NO_DATE)
@@ -138,22 +162,16 @@ def read_image_header(attributes: Attributes, file: FileAt, rules: Rules) -> Ima
     age = _read_age(attributes, date)
     if age is not None and age >= OLDEST:
         defects.append(OLD_AGE)
-    names = rules.names
-    sop_name = names.name("image", sop_id)
-    patient, study, image = names.name("patient", patient_id), name_study(study_id, rules), sop_name
-    shifted = names.shift(patient_id, date) if date else None
-    if rules.keep_identifiers:
-        # Without an id of the patient, `patient_id` is that of the study.
-        patient, shifted = printable(patient_id.decode("latin-1")), date
-        image = _plain_uid(sop_id) or image
+    sop_name = rules.names.name("image", sop_id)
+    kept = _plain_uid(sop_id) if rules.keep_identifiers else None
     return ImageHeader(
         file=file,
         patient=patient,
-        study=study,
-        image=image,
+        study=name_study(study_id, rules),
+        image=kept or sop_name,
         sop_name=sop_name,
-        date=shifted,
-        moment=(date.isoformat() if date else "", _read_time(attributes)),
+        date=date,
+        time=_read_time(attributes),
         position=(attributes.whole(Tag.SERIES_NUMBER) or 0, attributes.whole(Tag.INSTANCE_NUMBER) or 0),
         view=view,
         flip=flip,
@@ -171,7 +189,21 @@ def name_study(uid: bytes, rules: Rules) -> str:
     return kept or rules.names.name("study", uid)
 
 
-def _read_ids(attributes: Attributes, defects: list[str]) -> tuple[bytes, bytes, bytes]:
+def name_patient(patient: bytes, rules: Rules) -> str:
+    """What a patient is called in the study set."""
+    return (
+        printable(patient.decode("latin-1"))
+        if rules.keep_identifiers
+        else rules.names.name("patient", patient)
+    )
+
+
+def shift_date(patient: bytes, date: datetime.date | None, rules: Rules) -> datetime.date | None:
+    """The date that is written."""
+    return date if date is None or rules.keep_identifiers else rules.names.shift(patient, date)
+
+
+def _read_ids(attributes: Attributes, defects: list[str]) -> tuple[PatientId, bytes, bytes]:
     """Ids of patient, study and instance. A patient without an id is one for each study."""
     study, sop = attributes.raw(Tag.STUDY_INSTANCE), attributes.raw(Tag.SOP_INSTANCE)
     if not study or not sop:
@@ -179,9 +211,8 @@ def _read_ids(attributes: Attributes, defects: list[str]) -> tuple[bytes, bytes,
     patient = attributes.raw(Tag.PATIENT_ID)
     if not patient:
         defects.append(NO_PATIENT)
-        return study, study, sop
-    issuer = attributes.raw(Tag.PATIENT_ID_ISSUER)
-    return (patient + b"^^^" + issuer if issuer else patient), study, sop
+        return PatientId(study), study, sop
+    return PatientId(patient, attributes.raw(Tag.PATIENT_ID_ISSUER)), study, sop
 
 
 def _plain_uid(uid: bytes) -> str | None:

@@ -14,10 +14,13 @@ from typing import Annotated, Any, Final, Literal
 from msgspec import Meta
 
 from carina.sources._record import SourceError
-from carina.sources._source import Stream, source
+from carina.sources._source import Plan, Stream, source
 from carina.sources.dicom import greyscale, header, segmentation, structured_report, study_content
 from carina.sources.dicom.attributes import check_extra
 from carina.sources.dicom.burned_in import (
+    choose_looking,
+    describe_decision,
+    has_text_detector,
     name_text_detector,
     require_text_detector,
 )
@@ -33,17 +36,22 @@ from carina.sources.dicom.privacy import (
     write_private,
 )
 from carina.sources.dicom.survey import ORDER_UNKNOWN, Survey, survey
+from carina.store.errors import install
 
-_FORMAT: Final = "2"
+_FORMAT: Final = "3"
 """Version of what is decided here; a change makes an interrupted import start again."""
 
 DEFECTS: Final = {
     study_content.NOT_LOOKED_FOR: "the header does not say whether text is burned into the image, and nothing has "
     "looked for it: used; look at the images",
+    study_content.BY_HEADER_ALONE: "the header says that no text is burned into the image, and nothing has looked for "
+    "it: used; look at the images",
     header.BURNED_IN: "text is burned into the image: used, as asked for",
     study_content.MASKED_TEXT: "text in the image was covered",
     header.OLD_AGE: "recorded as 90",
     header.NO_PATIENT: "the study counts as one patient of its own",
+    header.SEVERAL_ISSUERS: "the issuer tells the patients apart, unless --use-issuer never; a study without it is of "
+    "another patient",
     header.NO_DATE: "the study has no place among those of the patient",
     header.UNKNOWN_VIEW: "the view is recorded as unknown",
     header.UNKNOWN_BODY_PART: "used as an image of the chest, as asked for",
@@ -72,8 +80,8 @@ def _record_options(path: Path, options: Mapping[str, Any]) -> Mapping[str, Any]
     if options["keep_identifiers"]:
         methods = {code: METHODS[code] for code in ("113103", "113104", "113105", "113108")}
         methods = {**methods, **METHODS_WITH_IDENTIFIERS}
-    looks = options["look_for_text"] if options["burned_in"] != "keep" else "never"
-    if looks == "always":
+    looking = choose_looking(options["burned_in"], options["look_for_text"])
+    if looking == "always":
         methods |= METHOD_OF_CLEAN_PIXELS
     if options["report_text"]:
         del methods["113105"]
@@ -81,14 +89,31 @@ def _record_options(path: Path, options: Mapping[str, Any]) -> Mapping[str, Any]
         "key": names.key_id,
         "objects": names.digest("objects", f"{_FORMAT}\n{files}".encode("utf-8", "surrogatepass")),
         "burned_in": options["burned_in"],
-        "look_for_text": looks,
-        "text_detector": "none" if looks == "never" else name_text_detector(),
+        "look_for_text": looking,
+        "text_detector": "none" if looking == "never" else name_text_detector(),
+        "burned_in_decision": describe_decision(options["burned_in"], looking),
         "report_text": options["report_text"],
         "unknown_body_part": options["unknown_body_part"],
+        "use_issuer": options["use_issuer"],
         "identifiers": "kept" if options["keep_identifiers"] else "keyed hashes",
-        "patient_identity_removed": "NO" if options["keep_identifiers"] else "YES",
+        "patient_identity_removed": _say_what_is_removed(options, looks_at_all=looking == "always"),
         "deidentification_methods": [f"{code} {meaning}" for code, meaning in sorted(methods.items())],
     }
+
+
+def _say_what_is_removed(options: Mapping[str, Any], *, looks_at_all: bool) -> str:
+    """YES where headers and the pixels of every image were dealt with; otherwise what is not."""
+    if options["keep_identifiers"] or options["burned_in"] == "keep":
+        return "NO"
+    return "YES" if looks_at_all else "FROM HEADERS ONLY"
+
+
+def _plan_import(_path: Path, options: Mapping[str, Any]) -> Plan:
+    """The sentence that the import prints about text in images."""
+    burned_in, look_for_text = options["burned_in"], options["look_for_text"]
+    sentence = describe_decision(burned_in, choose_looking(burned_in, look_for_text))
+    hint = f" To look for it: {install('ocr')}." if not has_text_detector() else ""
+    return Plan(lines=(sentence + hint,))
 
 
 @source(
@@ -106,6 +131,7 @@ def _record_options(path: Path, options: Mapping[str, Any]) -> Mapping[str, Any]
     image_root="out",
     inputs=lambda _path: {},
     record_options=_record_options,
+    plan=_plan_import,
     defects=DEFECTS,
 )
 def read_dicom(
@@ -128,19 +154,29 @@ def read_dicom(
         ),
     ] = "skip",
     look_for_text: Annotated[
-        Literal["unknown", "always", "never"],
+        Literal["always", "unknown", "never"] | None,
         Meta(
-            description="Which images to look at for text, with the extra ocr, which takes half a second to two "
-            "seconds an image. unknown: those whose header does not say that there is none. always: all. Images that "
-            "nothing has looked at are counted."
+            description="Which images to look at for text, with the extra ocr, which takes 0.3 to 3 seconds "
+            "an image. always: all. unknown: those whose header does not say that there is none. never: no image. "
+            "By default always where the extra is installed, and never where it is not. Images that nothing has "
+            "looked at are counted."
         ),
-    ] = "unknown",
+    ] = None,
     unknown_body_part: Annotated[
         Literal["skip", "keep"],
         Meta(
             description="What to do with images whose header does not say which part of the body they show."
         ),
     ] = "skip",
+    use_issuer: Annotated[
+        header.UseIssuer,
+        Meta(
+            description="Whether Issuer of Patient ID belongs to the id of a patient. several: only for an id that "
+            "occurs with two or more issuers, so that an object that does not state the issuer is of the same patient "
+            "as one that does. always: for archives of several hospitals; an id with and without issuer is then of two "
+            "patients. never: the same id is the same patient."
+        ),
+    ] = "several",
     report_text: Annotated[
         bool,
         Meta(
@@ -169,13 +205,15 @@ def read_dicom(
         raise SourceError("--burned-in mask: text must be looked for: leave out --look-for-text never")
     if burned_in == "mask":
         require_text_detector("--burned-in mask")
-    elif look_for_text == "always" and burned_in != "keep":
-        require_text_detector("--look-for-text always")
+    looking = choose_looking(burned_in, look_for_text)
+    if looking != "never":
+        require_text_detector(f"--look-for-text {looking}")
     rules = Rules(
         names=names,
         burned_in=burned_in,
-        look_for_text=look_for_text,
+        look_for_text=looking,
         unknown_body_part=unknown_body_part,
+        use_issuer=use_issuer,
         keep_identifiers=keep_identifiers,
         report_text=report_text,
     )

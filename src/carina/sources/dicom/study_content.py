@@ -7,15 +7,12 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from carina.sources._source import Item, Repaired, Skipped, WithImages
 from carina.sources.dicom import greyscale, header, structured_report
 from carina.sources.dicom.attributes import Attributes, DicomObject, ObjectError
-from carina.sources.dicom.burned_in import (
-    fill_boxes,
-    find_text,
-    has_text_detector,
-)
+from carina.sources.dicom.burned_in import TextBox, fill_boxes, find_text
 from carina.sources.dicom.concepts import Concept
 from carina.sources.dicom.files import FileAt, read_object
 from carina.sources.dicom.header import ImageHeader, Rules
@@ -33,6 +30,7 @@ NAME: Final = "dicom"
 MASK_SIZE: Final = "mask of another size"
 LOST_IMAGE: Final = "mask of an image that was skipped"
 NOT_LOOKED_FOR: Final = "text not looked for"
+BY_HEADER_ALONE: Final = "no text, by the header alone"
 MASKED_TEXT: Final = "text masked"
 CONFLICT: Final = "contradiction"
 IDENTIFYING_TEXT: Final = "names or dates in report text"
@@ -94,7 +92,7 @@ def read_study(plan: StudyPlan, number: int) -> list[Item]:
         order=plan.order,
         prior=plan.prior,
         later=plan.later,
-        date=next((head.date for head in used if head.date), None),
+        date=next((date for head in used if (date := plan.dates[head.sop_name])), None),
         age=next((head.age for head in used if head.age is not None), None),
         sex=next((head.sex for head in used if head.sex), None),
         images=tuple(contents.images),
@@ -145,12 +143,11 @@ def treat_text(grey: greyscale.GreyImage, found: ImageHeader, rules: Rules) -> N
         ObjectError: The image holds text, and is not to be used.
     """
     says = found.burned_in
-    if rules.burned_in == "keep" or rules.look_for_text == "never" or not has_text_detector():
-        grey.defects += {"yes": [header.BURNED_IN], "unknown": [NOT_LOOKED_FOR], "no": []}[says]
+    if rules.look_for_text == "never" or (says == "no" and rules.look_for_text == "unknown"):
+        names = {"yes": header.BURNED_IN, "unknown": NOT_LOOKED_FOR, "no": BY_HEADER_ALONE}
+        grey.defects.append(names[says])
         return
-    if says == "no" and rules.look_for_text != "always":
-        return
-    boxes = find_text(display_image(grey.pixels, grey))
+    boxes = _find_text_either_way(display_image(grey.pixels, grey), found.flip)
     if boxes and rules.burned_in == "skip":
         raise ObjectError(header.BURNED_IN, "there is text in the image")
     if not boxes and says == "yes":
@@ -162,6 +159,20 @@ def treat_text(grey: greyscale.GreyImage, found: ImageHeader, rules: Rules) -> N
         low, high = display_image(np.array([0, highest], np.uint16), grey)
         grey.pixels = fill_boxes(grey.pixels, boxes, 0 if low <= high else highest)
         grey.defects.append(MASKED_TEXT)
+
+
+def _find_text_either_way(shown: NDArray[np.uint8], flip: tuple[bool, bool]) -> list[TextBox]:
+    """Boxes around text in an image as it is stored; of one that is turned, also those that can be read then."""
+    boxes = find_text(shown)
+    if not any(flip):
+        return boxes
+    columns, rows = flip
+    height, width = shown.shape
+    for left, top, right, bottom in find_text(_turn(shown, flip)):
+        left, right = (width - right, width - left) if columns else (left, right)  # noqa: PLW2901
+        top, bottom = (height - bottom, height - top) if rows else (top, bottom)  # noqa: PLW2901
+        boxes.append(TextBox(left, top, right, bottom))
+    return boxes
 
 
 def _turn(pixels: Any, flip: tuple[bool, bool]) -> Any:  # noqa: ANN401 - an array of any type

@@ -1,7 +1,8 @@
 """The first pass over an archive: the attributes of every object, put together to studies and patients."""
 
+import datetime
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Final
@@ -10,7 +11,16 @@ from carina.sources._source import Skipped
 from carina.sources.dicom import structured_report
 from carina.sources.dicom.attributes import Attributes, ObjectError, Tag
 from carina.sources.dicom.files import DIRECTORY_CLASS, FileAt, read_object
-from carina.sources.dicom.header import ImageHeader, Rules, name_study, read_image_header
+from carina.sources.dicom.header import (
+    SEVERAL_ISSUERS,
+    ImageHeader,
+    PatientId,
+    Rules,
+    name_patient,
+    name_study,
+    read_image_header,
+    shift_date,
+)
 from carina.sources.dicom.segmentation import SEGMENTATIONS, find_referenced_images
 
 ORDER_UNKNOWN: Final = "unknown order"
@@ -22,7 +32,10 @@ class StudyPlan:
 
     id: str
     patient: str
+    """The name that is written."""
     images: tuple[ImageHeader, ...]
+    dates: Mapping[str, datetime.date | None]
+    """Dates that are written, by keyed name of the instance."""
     masks: tuple[FileAt, ...]
     reports: tuple[FileAt, ...]
     rules: Rules
@@ -43,7 +56,7 @@ class Survey:
     """Segmentations, and the keyed names of the images that they refer to."""
     reports: dict[str, list[FileAt]] = field(default_factory=dict)
     """Structured reports by study."""
-    patients: dict[str, str] = field(default_factory=dict)
+    patients: dict[str, PatientId] = field(default_factory=dict)
     """Patients by study."""
     skipped: list[Skipped] = field(default_factory=list)
     rows: list[tuple[int, str, str, str]] = field(default_factory=list)
@@ -90,10 +103,18 @@ class Survey:
     def _add_image(self, image: ImageHeader) -> str:
         if image.sop_name in self.images:
             raise ObjectError("copy", "an object before it has the same SOP instance UID")
-        if self.patients.setdefault(image.study, image.patient) != image.patient:
+        patient = self.patients.setdefault(image.study, image.patient)
+        if patient.id != image.patient.id or not self._may_be_one_issuer(patient, image.patient):
             raise ObjectError("two patients", "objects before it say that the study is of another patient")
+        if not patient.issuer:
+            self.patients[image.study] = image.patient
         self.images[image.sop_name] = image
         return image.study
+
+    def _may_be_one_issuer(self, one: PatientId, other: PatientId) -> bool:
+        """Whether ids are of one issuer, or one object does not say whose its id is."""
+        is_same = one.issuer == other.issuer or not (one.issuer and other.issuer)
+        return is_same or self.rules.use_issuer == "never"
 
     def plans(self) -> list[StudyPlan]:
         """The studies, patient by patient, in order of time; segmentations without an image are skipped."""
@@ -115,20 +136,29 @@ class Survey:
                 )
                 for file in files:
                     self.skip(file, error)
-        by_patient: defaultdict[str, list[str]] = defaultdict(list)
-        for study in images:
-            by_patient[self.patients[study]].append(study)
-        plans: list[StudyPlan] = []
-        for patient in sorted(by_patient):
-            made = [self._plan(study, images[study], masks[study]) for study in sorted(by_patient[patient])]
-            plans += put_in_order(made)
-        return plans
+        issuers: defaultdict[bytes, set[bytes]] = defaultdict(set)
+        for patient in self.patients.values():
+            issuers[patient.id].add(patient.issuer)
+        by_patient: defaultdict[str, list[StudyPlan]] = defaultdict(list)
+        for study in sorted(images):
+            plan = self._plan(study, images[study], masks[study], issuers[self.patients[study].id])
+            by_patient[plan.patient].append(plan)
+        return [plan for name in sorted(by_patient) for plan in put_in_order(by_patient[name])]
 
-    def _plan(self, study: str, images: list[ImageHeader], masks: list[FileAt]) -> StudyPlan:
+    def _plan(
+        self, study: str, images: list[ImageHeader], masks: list[FileAt], issuers: set[bytes]
+    ) -> StudyPlan:
+        """A study; `issuers` are all that occur with the id of its patient, with an empty one where it is missing."""
         ordered = sorted(images, key=lambda image: (image.position, image.file.number))
+        rules, patient = self.rules, self.patients[study]
+        is_ambiguous = len(issuers if rules.use_issuer == "always" else issuers - {b""}) > 1
+        tells_apart = rules.use_issuer == "always" or (rules.use_issuer == "several" and is_ambiguous)
+        known_by = patient.joined() if tells_apart else patient.id
         return StudyPlan(
             id=study,
-            patient=self.patients[study],
+            patient=name_patient(known_by, rules),
+            dates={image.sop_name: shift_date(known_by, image.date, rules) for image in ordered},
+            defects=(SEVERAL_ISSUERS,) if is_ambiguous else (),
             images=tuple(ordered),
             masks=tuple(masks),
             reports=tuple(self.reports.get(study, ())),
@@ -154,7 +184,7 @@ def put_in_order(studies: list[StudyPlan]) -> list[StudyPlan]:
     undated = [plan for plan in studies if not _moment(plan)[0]]
     pairs = pairwise(dated)
     if any(_is_tie(_moment(one), _moment(other)) for one, other in pairs):
-        tied = [replace(plan, defects=(ORDER_UNKNOWN,)) for plan in dated]
+        tied = [replace(plan, defects=(*plan.defects, ORDER_UNKNOWN)) for plan in dated]
         return tied + undated
     ordered = [
         replace(
@@ -170,7 +200,9 @@ def put_in_order(studies: list[StudyPlan]) -> list[StudyPlan]:
 
 def _moment(plan: StudyPlan) -> tuple[str, str]:
     """Date and time of the first image that has a date."""
-    return min((image.moment for image in plan.images if image.moment[0]), default=("", ""))
+    return min(
+        ((image.date.isoformat(), image.time) for image in plan.images if image.date), default=("", "")
+    )
 
 
 def _is_tie(one: tuple[str, str], other: tuple[str, str]) -> bool:
