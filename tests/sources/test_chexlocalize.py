@@ -5,6 +5,7 @@ import pytest
 from tests.sources.files import boxes, defects, read_studies, skips, write_image, write_json, write_text
 
 from carina.sources import SourceError, import_studies
+from carina.studies import certainty_of, states_no_abnormality
 from carina.studies.region import Region
 
 NAME = "patient90001_study1_view1_frontal"
@@ -71,9 +72,10 @@ def test_every_field_of_a_study(folder, tmp_path):
     # The mask of what the labels call absent is a conflict; salient points have no place in a study.
     assert defects(imported) == {"conflict": 1}
     assert imported.counts.unmapped == {"salient points": 1}
-    # An image without any mask is normal, and stays.
-    normal = studies["patient90002_study1_view1_frontal"]
-    assert {one.name: one.certainty for one in normal.findings}["abnormality"] == "absent"
+    # An image without any mask stays. That none of the labels is present does not make it normal.
+    without = studies["patient90002_study1_view1_frontal"]
+    assert certainty_of(without, "edema") == "absent"
+    assert states_no_abnormality(without) is None
     assert [skip[:2] for skip in skips(imported)] == [("patient90009_study1_view1_frontal", "not joined")]
 
 

@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from carina.sources._chexpert_labels import FINDINGS, SYNONYMS, find_columns, read_labels, state_labels
+from carina.sources._chexpert_labels import SYNONYMS, assess_expert, find_columns, read_labels, state_labels
 from carina.sources._json import decode, read_entries
 from carina.sources._record import RecordError, SourceError
 from carina.sources._source import Inputs, Item, Skipped, Stream, source
@@ -171,12 +171,15 @@ def _make_study(root: Path, entry: _Entry, missing: MissingImages) -> Item:
     draft.add_image(root, key, _read_view(parts[3], entry.row), size=known, missing=missing)
     draft.facts = {"split": entry.split}
     draft.unmapped = ("salient points",) if entry.has_points else ()
+    assessed = assess_labels(TASKS)
     if entry.row is not None:
         columns = find_columns(tuple(entry.row.values))
-        state_labels(draft, read_labels(entry.row, columns), columns)
+        labels = read_labels(entry.row, columns)
+        state_labels(draft, labels, columns)
+        assessed = assess_expert(labels, text=False)
     for one, record in drawn:
         _add_regions(draft, key, one, record, is_absence_stated=entry.row is not None)
-    return draft.finish(assessed=assess_labels(FINDINGS if entry.row is not None else TASKS))
+    return draft.finish(assessed=assessed)
 
 
 def _find_size(drawn: list[tuple[_Drawn, Any]]) -> tuple[int, int] | None:
