@@ -42,6 +42,12 @@ ADDED_DEFECTS: Final[Mapping[str, str]] = {
     "phrase": "a phrase that its report does not contain word for word is left out; its regions are kept",
 }
 """Defects that are counted here, for the decorator of a source."""
+CERTAINTY_BY_TREND: Final[Mapping[Trend, Certainty | None]] = {
+    "unchanged": "present",
+    "worse": "present",
+    "improved": None,
+}
+"""What a comparison alone says about the current image: what has improved may have resolved."""
 
 
 @dataclass(frozen=True, kw_only=True)
