@@ -554,11 +554,11 @@ def _merge_name(
             else [replace(thing, id=ids.add(thing.id)) for thing in stated]
         )
     if not drop_partial_denials(own):
-        return [*own, *(replace(thing, id=ids.add(thing.id)) for thing in stated)]
-    whole = drop_partial_denials(stated)
+        return list(own) + [replace(thing, id=ids.add(thing.id)) for thing in stated]
+    whole: tuple[Thing, ...] = drop_partial_denials(stated)
     # What is denied at one place stays a record of its own, beside what is recorded of the whole or of another place.
     denials = [replace(thing, id=ids.add(thing.id)) for thing in stated if thing not in whole]
-    return [*_fill_in_all(own, whole, ids=ids, is_trusted=_is_trusted(origin, trust)), *denials]
+    return _fill_in_all(own, whole, ids=ids, is_trusted=_is_trusted(origin, trust)) + denials
 
 
 def _fill_in_all(
