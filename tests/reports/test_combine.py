@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from carina.reports.combine import TRUST, check_trust, combine_with_report, is_report_read, split_trust
+from carina.reports.read import read_report
 from carina.store.errors import CarinaError
 from carina.studies import (
     Annotation,
@@ -117,6 +118,18 @@ def test_what_the_record_states_itself_stays():
             "labelled absent, but possible in the report",
         ),
         (
+            "No pleural effusion.",
+            finding("pleural effusion", "uncertain"),
+            None,
+            "labelled uncertain, but denied in the report",
+        ),
+        (
+            "Large pleural effusion.",
+            finding("pleural effusion", "uncertain"),
+            None,
+            "labelled uncertain, but stated in the report",
+        ),
+        (
             "Large pleural effusion.",
             finding("mass", "absent"),
             Assessed(findings="listed", listed=("mass", "pleural effusion")),
@@ -138,10 +151,10 @@ def test_a_contradiction_is_a_conflict_and_nothing_is_known_then(text, record, a
 @pytest.mark.parametrize(
     ("text", "certainty"),
     [
-        # A hedge does not contradict what somebody drew, and a denial does not contradict an uncertain record.
+        # A hedge does not contradict what somebody drew.
         ("Possible pleural effusion.", "present"),
-        ("Pleural effusion.", "uncertain"),
-        ("No pleural effusion.", "uncertain"),
+        ("Possible pleural effusion.", "uncertain"),
+        ("No left pleural effusion.", "uncertain"),
         ("No pleural effusion.", "absent"),
         ("Pleural effusion on the right. No pleural effusion on the left.", "present"),
         ("The heart is normal.", "present"),
@@ -197,7 +210,7 @@ def test_two_records_of_a_name_share_a_sentence_and_two_sentences_share_no_recor
 
 
 def test_relations_and_advice_follow_to_the_records():
-    text = "Left lower lobe consolidation suggests pneumonia. A follow-up chest radiograph is recommended."
+    text = "Right lower lobe consolidation suggests pneumonia. A follow-up chest radiograph is recommended."
     merged = combine_with_report(study(text, finding("pneumonia", number=7, drawn=True))).study
     (relation,) = merged.relations
     assert (relation.object, relation.subject in {one.id for one in merged.findings}) == ("f7", True)
@@ -322,6 +335,67 @@ def test_a_report_about_the_other_side_is_a_conflict(drawn, view, text, expected
     assert certainty_of(combined.study, "pleural effusion", kind="finding") == (
         None if expected else "present"
     )
+
+
+@pytest.mark.parametrize(
+    ("drawn", "text", "expected"),
+    [
+        ([DRAWN], "No left pleural effusion.", None),
+        ([DRAWN], "No pleural effusion on the left. Right angle not included.", None),
+        ([LEFT], "No pleural effusion on the right.", None),
+        ([DRAWN], "No right pleural effusion.", "drawn, but denied in the report"),
+        (
+            [DRAWN, LEFT],
+            "Right pleural effusion. No left pleural effusion.",
+            "drawn, but denied in the report",
+        ),
+        ([DRAWN], "No right pleural effusion. No left pleural effusion.", "drawn, but denied in the report"),
+        ([DRAWN], "Right pleural effusion. No left pleural effusion.", None),
+        (
+            [LEFT],
+            "Opacity at the right base consistent with pleural effusion.",
+            "drawn on the left, but on the right in the report",
+        ),
+        (
+            [LEFT],
+            "Right basilar opacity may represent pleural effusion.",
+            "drawn on the left, but on the right in the report",
+        ),
+    ],
+)
+@pytest.mark.parametrize("is_read", [False, True])
+def test_a_denial_of_one_side_contradicts_what_was_drawn_there_and_nothing_else(
+    drawn, text, expected, is_read
+):
+    effusions = [
+        Finding(id=f"d{number}", name="pleural effusion", certainty="present", annotations=(one,))
+        for number, one in enumerate(drawn)
+    ]
+    recorded = study(text, *effusions)
+    if is_read:
+        facts = read_report(recorded.report)
+        recorded = replace(
+            recorded,
+            findings=(*effusions, *facts.findings),
+            relations=facts.relations,
+            report=facts.report,
+        )
+    combined = combine_with_report(recorded)
+    assert [one.summary for one in combined.conflicts if one.name == "pleural effusion"] == (
+        [expected] if expected else []
+    )
+    assert list(faults(combined.study)) == []
+
+
+def test_what_the_report_denies_on_one_side_is_not_absent_as_a_whole():
+    record = finding("nodule", drawn=True)
+    combined = combine_with_report(study("Nodule. No left pleural effusion.", record)).study
+    assert certainty_of(combined, "pleural effusion") is None
+    both = study("Nodule. No left pleural effusion. No right pleural effusion.", record)
+    assert certainty_of(combine_with_report(both).study, "pleural effusion") == "absent"
+    # A label for the whole stays a label for the whole.
+    labelled = study("No left pleural effusion.", finding("pleural effusion", "absent"))
+    assert certainty_of(combine_with_report(labelled).study, "pleural effusion") == "absent"
 
 
 def test_the_side_that_is_trusted_more_is_kept():

@@ -177,3 +177,10 @@ def test_scores_are_bounded_and_a_report_agrees_with_itself(one, other):
     assert score.f1 is None or 0 <= score.f1 <= 1
     assert compare_reports(other, other).f1 in (1.0, None)
     assert (score.f1 is None) == (not compare_reports(other, other).matched)
+
+
+def test_a_denial_of_the_other_side_is_neither_invented_nor_contradicted():
+    text = "Left pleural effusion. No right pleural effusion."
+    assert compare_reports(text, text).f1 == 1.0
+    (contradicted,) = compare_reports("No left pleural effusion.", text).contradicted
+    assert contradicted.differences[0] == "certainty"

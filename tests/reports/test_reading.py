@@ -432,3 +432,26 @@ def test_every_name_of_the_vocabulary_is_understood() -> None:
 def test_plain_words_name_no_finding(word: str) -> None:
     kinds = {role.kind for role in lexicon().phrases.roles(word)}
     assert not kinds & {"finding", "device", "weak", "denial", "doubt"}
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("No left pleural effusion.", {"pleural effusion": "left"}),
+        ("No pleural effusion. No left pleural effusion.", {"pleural effusion": None}),
+        ("No left pleural effusion. No pleural effusion.", {"pleural effusion": None}),
+        # The side may be said of the whole list.
+        ("No left effusion or pneumothorax.", {"pleural effusion": "left", "pneumothorax": "left"}),
+        ("No effusion or pneumothorax on the left.", {"pleural effusion": "left", "pneumothorax": "left"}),
+        ("No pneumothorax or left effusion.", {"pneumothorax": None, "pleural effusion": "left"}),
+    ],
+)
+def test_the_side_of_a_denial_is_kept(text, expected):
+    found = {one.name: side_of(one) for one in read_report(text).findings if one.certainty == "absent"}
+    assert found == expected
+
+
+def test_the_left_lung_alone_says_nothing_of_both():
+    report = Report(sections=(ReportSection(name="findings", text="The left lung is clear."),))
+    study = with_report_truth(Study(id="s", patient="p", source="x", images=(), report=report))
+    assert certainty_of(study, "consolidation") is None

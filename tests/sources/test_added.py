@@ -3,8 +3,9 @@
 from collections import Counter
 
 from carina.reports.sections import split_sections
-from carina.sources._added import AddedFinding, Addition, add_report_facts, add_to_study
+from carina.sources._added import AddedFinding, Addition, add_report_facts, add_to_study, unwrap
 from carina.sources._source import Repaired
+from carina.studies.assessment import certainty_of
 from carina.studies.faults import faults
 from carina.studies.model import Annotation, Device, Finding, Image, Study
 from carina.studies.region import Region
@@ -44,6 +45,37 @@ def test_a_phrase_within_another_has_its_own_place():
     )
     study = add_to_study(make_study(), Addition(findings=added), Counter())
     assert [(sentence.start, sentence.end) for sentence in study.report.sentences] == [(0, 8), (9, 14)]
+
+
+def test_phrases_without_their_report_are_excerpts_and_complete_sentences_are_not():
+    added = (AddedFinding(label="Edema", phrase="mild edema"),)
+    study = add_to_study(make_study(), Addition(findings=added), Counter())
+    assert study.report.is_excerpt
+    # The phrases of a second image are added to those of the first.
+    defects = Counter()
+    more = (AddedFinding(label="Mass", phrase="a mass"),)
+    study = add_to_study(study, Addition(findings=more), defects)
+    assert (study.report.text("findings"), defects.total()) == ("mild edema\na mass", 0)
+    sentences = Addition(findings=added, phrases=("mild edema", "the heart is normal"))
+    assert not add_to_study(make_study(), sentences, Counter()).report.is_excerpt
+
+
+def test_a_denial_of_one_side_is_neither_joined_nor_a_conflict():
+    read = add_report_facts(
+        make_study(finding(1, "pleural effusion", "present"), report="FINDINGS: No left pleural effusion."),
+        trusted=(),
+        number=1,
+    )
+    study, defects = unwrap(read)
+    assert certainty_of(study, "pleural effusion") == "present"
+    assert defects.total() == 0
+    defects = Counter()
+    denied = unwrap(
+        add_report_facts(make_study(report="FINDINGS: No left pleural effusion."), trusted=(), number=1)
+    )[0]
+    drawn = add_to_study(denied, Addition(findings=(AddedFinding(label="Pleural Effusion"),)), defects)
+    assert [one.certainty for one in drawn.findings] == ["absent", "present"]
+    assert defects.total() == 0
 
 
 def test_text_counts_more_than_mined_labels_and_less_than_those_of_experts():

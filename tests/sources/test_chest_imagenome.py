@@ -9,6 +9,8 @@ from tests.sources.files import defects, read_studies, skips, write_image, write
 
 from carina.percept import build_percept
 from carina.sources import SourceError, import_source, import_studies
+from carina.sources.chest_imagenome.graph import Comparison, Graph, describe_image
+from carina.studies.model import Image
 
 NOW, BEFORE, ALONE = "aaaa-2", "aaaa-1", "bbbb-1"
 PROGRAM = "Chest ImaGenome, by program"
@@ -74,6 +76,7 @@ def graph_of_now():
                 (["anatomicalfinding|no|pneumothorax"], []),
                 (["disease|yes|pneumonia", "anatomicalfinding|yes|pleural effusion"], ["severity|yes|mild"]),
             ),
+            make_attribute(NOW, "left lung", (["anatomicalfinding|no|pneumothorax"], [])),
             make_attribute(
                 NOW,
                 "right lower lung zone",
@@ -273,6 +276,8 @@ def test_gold_is_by_readers(folder, images, tmp_path):
         '\tAn "opacity".\tfindings\t[]\t[]',
         f"19000001\t2\t{NOW}.dcm\t{NOW}_right lung\tright lung\tpneumothorax\tno\tanatomicalfinding\tpneumothorax"
         "\tNone.\tfindings\t[]\t[]",
+        f"19000001\t4\t{NOW}.dcm\t{NOW}_left lung\tleft lung\tpneumothorax\tno\tanatomicalfinding\tpneumothorax"
+        "\tNone.\tfindings\t[]\t[]",
         f"19000001\t3\t{NOW}.dcm\t{NOW}_right lung\tright lung\tedema\tperhaps\tanatomicalfinding\tedema\t\t\t[]\t[]",
     )
     write_text(
@@ -294,6 +299,54 @@ def test_gold_is_by_readers(folder, images, tmp_path):
     ]
     assert defects(imported) == {"second trend": 1}
     assert [kind for _, kind, _ in skips(imported)] == ["value", "not joined"]
+
+
+def describe(attributes, trends=()):
+    """Name and certainty by label of what a graph adds, and its defects."""
+    graph = Graph(comparisons=[Comparison((label,), trend, BEFORE) for label, trend in trends])
+    for structure, text in attributes:
+        graph.add_attribute(structure, f"anatomicalfinding|{text}")
+    image = Image(key="a.jpg", view="PA", width=60, height=50)
+    added = describe_image(graph, image, {BEFORE: "s1"}, annotator="x", automatic=True)
+    found = {one.label: one.certainty for one in added.findings}
+    return found, {defect: times for defect, times in added.defects.items() if times}
+
+
+def test_what_is_denied_on_one_side_or_in_some_zones_is_not_absent():
+    angles = ["left costophrenic angle", "right costophrenic angle"]
+    denied = "no|pleural effusion"
+    assert describe([(angles[0], denied)]) == ({}, {"one side": 1})
+    assert describe([(angle, denied) for angle in angles]) == ({"pleural effusion": "absent"}, {})
+    assert describe([("cardiac silhouette", "no|cardiomegaly")]) == ({"cardiomegaly": "absent"}, {})
+    bases = [("left lower lung zone", "no|consolidation"), ("right lower lung zone", "no|consolidation")]
+    assert describe(bases) == ({}, {"one side": 1})
+    lungs = [("left lung", "no|consolidation"), ("right lung", "no|consolidation")]
+    assert describe([*bases, *lungs]) == ({"consolidation": "absent"}, {})
+    # What is present on one side is present, whatever the other side is.
+    assert describe([lungs[0], ("right lung", "yes|consolidation")]) == ({"consolidation": "present"}, {})
+
+
+@pytest.mark.parametrize(
+    ("denied", "stated"),
+    [
+        ("lung opacity", "airspace opacity"),
+        ("lobar/segmental collapse", "atelectasis"),
+        ("edema", "edema"),
+    ],
+)
+def test_two_labels_of_one_name_never_contradict_each_other(denied, stated):
+    both = [("left lung", f"no|{denied}"), ("left lung", f"yes|{stated}")]
+    assert describe(both) == ({}, {"stated and denied": 1})
+    assert describe([*both, ("right lung", f"yes|{stated}")]) == ({stated: "present"}, {})
+
+
+def test_what_has_improved_may_have_resolved_as_in_ms_cxr_t():
+    trends = [("edema", "improved"), ("pneumonia", "worse"), ("consolidation", "unchanged")]
+    assert describe([], trends) == (
+        {"edema": None, "pneumonia": "present", "consolidation": "present"},
+        {},
+    )
+    assert describe([("right lung", "yes|edema")], trends[:1]) == ({"edema": "present"}, {})
 
 
 def test_what_is_missing_is_said(folder, tmp_path):

@@ -10,7 +10,14 @@ from carina.ground.facts import GroundCaseFacts
 from carina.percept.lesions import LESIONS
 from carina.percept.truth import FusedMasks, masks_as_drawn
 from carina.sources import SourceError, import_studies
-from carina.studies import Provenance, SalientPoint, certainty_of, open_studies, write_studies
+from carina.studies import (
+    Provenance,
+    SalientPoint,
+    certainty_of,
+    open_studies,
+    states_no_abnormality,
+    write_studies,
+)
 from carina.studies.readers import FusionRule
 from carina.studies.region import Region
 
@@ -94,9 +101,10 @@ def test_every_field_of_a_study(folder, tmp_path):
     # The mask of what the labels call absent is a conflict.
     assert defects(imported) == {"conflict": 1}
     assert imported.counts.unmapped == {}
-    # An image without any mask is normal, and stays.
-    normal = studies["patient90002_study1_view1_frontal"]
-    assert {one.name: one.certainty for one in normal.findings}["abnormality"] == "absent"
+    # An image without any mask stays. That none of the labels is present does not make it normal.
+    without = studies["patient90002_study1_view1_frontal"]
+    assert certainty_of(without, "edema") == "absent"
+    assert states_no_abnormality(without) is None
     assert [skip[:2] for skip in skips(imported)] == [("patient90009_study1_view1_frontal", "not joined")]
 
 

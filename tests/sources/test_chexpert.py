@@ -4,6 +4,7 @@ import pytest
 from tests.sources.files import defects, read_studies, skips, write_image, write_text
 
 from carina.sources import SourceError, import_studies
+from carina.studies import certainty_of, states_no_abnormality
 
 LABELS = (
     "No Finding,Enlarged Cardiomediastinum,Cardiomegaly,Lung Opacity,Lung Lesion,Edema,Consolidation,Pneumonia,"
@@ -68,7 +69,10 @@ def test_every_field_of_a_study(folder, tmp_path):
         "Support Devices": "present",
     }
     assert (study.assessed.findings, study.assessed.text, study.order) == ("unknown", True, None)
-    assert [f.name for f in studies["patient90001_study2"].findings] == ["abnormality"]
+    # "No Finding" covers the labels of the list, and does not make a normal image.
+    none = studies["patient90001_study2"]
+    assert (none.findings, none.assessed.text, states_no_abnormality(none)) == ((), True, None)
+    assert [certainty_of(none, name) for name in ("pneumothorax", "medical device")] == ["absent", None]
     # By radiologists, in the PNG tree of CheXpert Plus.
     expert = studies["patient90002_study1"]
     assert (expert.split, expert.images[0].key) == ("val", f"valid/{OTHER}/view1_frontal.png")

@@ -9,8 +9,8 @@ from tests.sources.files import defects, read_studies, skips, write_image, write
 
 from carina.models.served.terms import refuse_restricted
 from carina.sources import SourceError, import_studies
-from carina.sources._study_draft import name_of
 from carina.store.errors import CarinaError
+from carina.studies import certainty_of, states_no_abnormality
 
 METADATA = (
     "dicom_id,subject_id,study_id,PerformedProcedureStepDescription,ViewPosition,Rows,Columns,StudyDate,StudyTime,"
@@ -109,7 +109,10 @@ def test_every_field_of_a_study(folder, tmp_path):
     ]
     assert (study.indication, study.report.sentences) == ("___ with cough.", ())
     assert studies["s59000001"].report is None
-    assert labels(studies["s59000001"])["abnormality"] == "absent"
+    # "No Finding" covers the labels of the list, and does not make a normal image.
+    none = studies["s59000001"]
+    assert [certainty_of(none, name) for name in ("pneumothorax", "bone lesion")] == ["absent", None]
+    assert states_no_abnormality(none) is None
     assert studies["s59000003"].split == "val"
     assert [image.view for name in ("s59000003", "s59000004") for image in studies[name].images] == [
         "lateral",
@@ -154,7 +157,7 @@ def test_the_labels_to_use(folder, tmp_path, option, expected, conflicts):
     assert defects(imported).get("conflict", 0) == conflicts
 
 
-def test_labels_by_a_radiologist_count_more_and_cover_the_list(folder, tmp_path):
+def test_labels_by_a_radiologist_count_more_and_blank_ones_are_not_absent(folder, tmp_path):
     # No subject_id, "Airspace Opacity" for "Lung Opacity", and another order of columns.
     write_text(
         folder / "mimic-cxr-2.1.0-test-set-labeled.csv",
@@ -167,11 +170,12 @@ def test_labels_by_a_radiologist_count_more_and_cover_the_list(folder, tmp_path)
     assert found["lung opacity"] == ("Airspace Opacity", "absent")
     assert found["cardiomegaly"] == ("Cardiomegaly", "present")
     assert study.assessed.findings == "listed"
-    assert name_of("Pneumothorax") in study.assessed.listed
+    assert study.assessed.listed == ("cardiomegaly", "lung opacity", "medical device")
     assert defects(imported)["conflict"] == 2
     only, _ = read_studies("mimic-cxr-jpg", folder, tmp_path / "expert", labels="expert")
     assert list(only) == ["s59000002"]
     assert "pneumothorax" not in labels(only["s59000002"])
+    assert certainty_of(only["s59000002"], "pneumothorax") is None
 
 
 def test_reports_in_a_folder(folder, tmp_path):

@@ -47,7 +47,7 @@ TRAPS = {
         "ms_cxr.test_every_field_of_a_study",
     ),
     "10 synonyms of labels": (
-        "mimic_cxr_jpg.test_labels_by_a_radiologist_count_more_and_cover_the_list",
+        "mimic_cxr_jpg.test_labels_by_a_radiologist_count_more_and_blank_ones_are_not_absent",
         "nih.test_every_field_of_a_study",
         "vindr_cxr.test_the_test_images_are_a_consensus",
     ),

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from carina.studies import Location, Measure
+from carina.studies import Assessed, Location, Measure
 from carina.studies.lookalikes import LOOKS_LIKE, MAY_BE_CALLED
 from carina.studies.vocabulary import DEVICES, FINDINGS, ZONES
 from carina.trek.subject import select_images, trend_between, zones_with_borders
@@ -30,6 +30,13 @@ def test_a_recorded_absence_is_a_negative_with_its_sentences(made):
         (3, 4),
     )
     assert read.findings == []
+
+
+def test_what_is_absent_on_one_side_is_no_negative(made):
+    left = made.finding("pleural effusion", "absent", side="left")
+    right = made.finding("pleural effusion", "absent", side="right", number="f2")
+    assert absent(made.subject(made.study(left, assessed=Assessed()))) == {}
+    assert set(absent(made.subject(made.study(left, right, assessed=Assessed())))) == {"pleural effusion"}
 
 
 def test_negatives_are_stated_or_looked_for_beside_something_or_neither(made):

@@ -20,7 +20,7 @@ from carina.ground.options import GroundOptions
 from carina.ground.truth import drawn_on
 from carina.reports.combine import IN_CONFLICT, CombinedStudy, Conflict, combine_with_report
 from carina.studies import Finding, Image, Study
-from carina.studies.assessment import NOT_LOOKED_FOR, UNNAMED, absent_if_silent
+from carina.studies.assessment import NOT_LOOKED_FOR, UNNAMED, absent_if_silent, drop_partial_denials
 from carina.studies.faults import is_sound_image
 from carina.studies.lookalikes import is_clearly_absent
 from carina.studies.readers import presence_votes
@@ -189,7 +189,7 @@ def find_candidates(
         if len(stored.assessed.readers) > 1:
             _add_votes(candidates, stored, wanted)
         by_name: dict[str, set[str]] = defaultdict(set)
-        for finding in study.findings:
+        for finding in drop_partial_denials(study.findings):
             by_name[sys.intern(finding.name)].add(finding.certainty)
         for name, certainties in by_name.items():
             if options.targets and name not in options.targets:

@@ -100,7 +100,7 @@ def _truth_lines(study: Study, marks: Marks, width: int) -> list[Line]:
             continue
         number = f"{marks.numbers[thing.id]}. " if thing.id in marks.numbers else ""
         lines.extend((line, WHITE) for line in wrap(number + _describe_thing(thing), width=width, size=_TEXT))
-    absent = [thing.name for thing in things if thing.certainty == "absent"]
+    absent = [_describe_absent(thing) for thing in things if thing.certainty == "absent"]
     if absent:
         lines.extend((line, MUTED) for line in wrap(f"Absent: {', '.join(absent)}", width=width, size=_TEXT))
     if len(lines) == 1:
@@ -108,6 +108,12 @@ def _truth_lines(study: Study, marks: Marks, width: int) -> list[Line]:
         lines.append(("none" if known else "nothing is recorded", MUTED))
     said = words.describe_assessed(study.assessed)
     return [*lines, *((line, MUTED) for line in wrap(said, width=width, size=_TEXT))]
+
+
+def _describe_absent(thing: Finding | Device) -> str:
+    """The name, and the place where it is denied, where that is not everywhere."""
+    place = words.describe_location(thing.location) if isinstance(thing, Finding) else thing.side
+    return f"{thing.name} ({place})" if place else thing.name
 
 
 def _describe_thing(thing: Finding | Device) -> str:

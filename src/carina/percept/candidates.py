@@ -23,7 +23,7 @@ from carina.reports.combine import (
     OnConflict,
     combine_with_report,
 )
-from carina.studies.assessment import NOT_LOOKED_FOR, is_looked_for
+from carina.studies.assessment import NOT_LOOKED_FOR, drop_partial_denials, is_looked_for
 from carina.studies.lookalikes import is_clearly_absent, look_alike
 from carina.studies.model import Study
 from carina.studies.vocabulary import Certainty
@@ -76,6 +76,7 @@ def find_candidates(
         found.studies += 1
         combined = combine_with_report(stored, on_conflict=on_conflict, trust=trust)
         study = combined.study
+        recorded = drop_partial_denials(study.findings)
         conflicts = {one.name: one for one in combined.conflicts if one.kind == "finding"}
         for lesion in wanted:
             conflict = conflicts.get(lesion.finding)
@@ -86,7 +87,7 @@ def find_candidates(
                 _leave_out(found, study, lesion, conflict)
                 continue
             stated: set[Certainty] = {
-                finding.certainty for finding in study.findings if finding.name == lesion.finding
+                finding.certainty for finding in recorded if finding.name == lesion.finding
             }
             if not stated and is_looked_for(study, lesion.finding, kind="finding"):
                 stated = {"absent"}

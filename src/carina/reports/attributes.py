@@ -4,6 +4,7 @@ An adjective belongs to the noun it stands before, else to the one behind it; a 
 that is listed before it ("effusion and atelectasis are unchanged").
 """
 
+from itertools import takewhile
 from typing import Final, cast
 
 from carina.reports.facts import Position
@@ -19,6 +20,8 @@ CENTRAL: Final = word_set("atrium atrial ventricle ventricular main mainstem bro
 """Words that, behind a side, name a central part of the chest, in which tips lie."""
 
 LUNG: Final = word_set("lung lungs zone zones field fields hemithorax base lobe")
+LISTING: Final = frozenset({"or", "and", ",", "/"})
+"""Words before a noun that stands in a list without an adjective of its own."""
 SHOWING: Final = word_set(
     "shows show demonstrates demonstrate contains contain reveals reveal exhibits exhibit has have"
 )
@@ -93,7 +96,7 @@ def drop_partial_denials(sentence: SentenceText) -> None:
 
 def _drop_partly_denied(sentence: SentenceText, target: Mention) -> None:
     for mention in sentence.find_listed_after(target):
-        if mention is not target and sentence.words[mention.start - 1].text not in ("or", "and", ",", "/"):
+        if mention is not target and sentence.words[mention.start - 1].text not in LISTING:
             return
         if not mention.denied or mention.trend == "resolved":
             return
@@ -178,6 +181,23 @@ def add_places(sentence: SentenceText) -> None:
         )
         if target is not None and not _is_of_a_tip(sentence, target, place):
             target.places.append(place)
+            for mention in _find_denied_with(sentence, target, place):
+                mention.places.append(place)
+
+
+def _find_denied_with(sentence: SentenceText, target: Mention, place: Place) -> list[Mention]:
+    """Other findings of a list that is denied, of which the place may be said as well.
+
+    "No left effusion or pneumothorax" and "no effusion or pneumothorax on the left" say nothing of the right side.
+    """
+    if not target.denied or target.how != "named":
+        return []
+    if place.end <= target.start:
+        listed = sentence.find_listed_after(target)[1:]
+        bare = takewhile(lambda one: sentence.words[one.start - 1].text in LISTING, listed)
+        return [one for one in bare if one.denied and one.how == "named"]
+    listed = sentence.find_listed_before(target)[1:]
+    return [one for one in listed if one.denied and one.how == "named" and not one.places]
 
 
 def _find_mention_with_organ(sentence: SentenceText, place: Place) -> Mention | None:

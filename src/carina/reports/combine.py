@@ -4,15 +4,17 @@
 |---|---|
 | recorded, and the report says nothing else | the record; the report adds its place, severity, trend and sentences |
 | only in the report | as the report states it |
-| recorded as present, and the report denies it, or what it is a kind of | a conflict |
+| recorded as present or uncertain, and the report denies it, or what it is a kind of | a conflict |
+| recorded on one side, and the report denies it on the other alone | the record, and the denial beside it |
+| recorded as uncertain, and the report states it plainly | a conflict |
 | recorded as absent, or looked for and not recorded, and the report states it, even as possible | a conflict |
-| drawn or recorded on one side, and the report states it only on the other | a conflict |
+| recorded on one side, drawn or not, and the report states it only on the other | a conflict |
 
 By default nobody asks about a finding that is in conflict. Where it is asked about, the record that is trusted more
 counts: what was drawn, then a label, then the text, unless another order is given.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple, TypeVar, get_args
 
@@ -22,10 +24,17 @@ from carina.reports.facts import ReportFacts
 from carina.reports.lexicon import lexicon
 from carina.reports.read import read_report, with_report_truth
 from carina.store.errors import CarinaError
-from carina.studies.assessment import UNNAMED, Kind, certainty_of
+from carina.studies.assessment import (
+    UNNAMED,
+    Kind,
+    certainty_of,
+    drop_partial_denials,
+)
+from carina.studies.lookalikes import is_clearly_absent
 from carina.studies.model import (
     Device,
     Finding,
+    Location,
     Recommendation,
     Relation,
     Report,
@@ -60,8 +69,8 @@ class Conflict(msgspec.Struct, frozen=True, kw_only=True):
     kind: Kind
     name: str
     recorded: str
-    """What is recorded: "drawn", "labelled present", "labelled absent", "looked for and not recorded"; with the side,
-    where the report states another."""
+    """What is recorded: "drawn", "labelled present", "labelled uncertain", "labelled absent", "looked for and not
+    recorded"; with the side, where the report states another."""
     stated: Certainty
     """What the report says."""
     sentence: str
@@ -155,6 +164,7 @@ def combine_with_report(
             return CombinedStudy(study, conflicts)
         return CombinedStudy(_drop_names(study, {one.name for one in conflicts}), conflicts)
     facts = read_report(study.report, prior=study.prior)
+    facts = replace(facts, findings=_place_explained(facts.findings, facts.relations))
     conflicts = tuple(_find_conflicts(study, facts))
     disputed = {one.name for one in conflicts} if on_conflict == "skip" else set[str]()
     return CombinedStudy(_merge(study, facts, disputed, trust), conflicts)
@@ -185,30 +195,93 @@ def _find_conflicts(study: Study, facts: ReportFacts) -> Iterable[Conflict]:
         named = _by_name(stated)
         for name, wider in _find_wider_names(study, kind):
             things = named.get(wider, [])
-            is_denied = {thing.certainty for thing in things} == {"absent"}
-            if is_denied and name not in named and certainty_of(study, name, kind=kind) == "present":
-                evidence = things[0].evidence
+            if name in named or any(thing.certainty != "absent" for thing in things):
+                continue
+            denial = _find_denial(study, _named(study, kind, name), things)
+            if denial is not None:
                 yield _make_conflict(
-                    study, kind, name, stated="absent", report=facts.report, evidence=evidence
+                    study, kind, name, stated="absent", report=facts.report, evidence=denial.evidence
                 )
         for name, things in named.items():
-            said = _strongest(thing.certainty for thing in things)
-            first = next(thing for thing in things if thing.certainty == said)
-            if name != UNNAMED[kind] and _contradict(_find_recorded(study, name, kind), said):
-                yield _make_conflict(
-                    study, kind, name, stated=said, report=facts.report, evidence=first.evidence
-                )
-                continue
-            sides = _find_other_sides(study, _named(study, kind, name), things)
-            if sides is not None:
-                conflict = _make_conflict(
-                    study, kind, name, stated=said, report=facts.report, evidence=first.evidence
-                )
-                yield replace(
-                    conflict,
-                    recorded=f"{conflict.recorded.removesuffix(' present')} on the {sides.recorded}",
-                    side=sides.stated,
-                )
+            found = _compare(study, kind, name, _named(study, kind, name), things)
+            if found is not None:
+                yield _describe_conflict(study, kind, name, found, facts.report)
+
+
+class _Contradiction(NamedTuple):
+    """What a report says against what is recorded."""
+
+    stated: Certainty
+    evidence: tuple[int, ...]
+    """Indices of the sentences."""
+    sides: "_OtherSides | None" = None
+    """The two sides, where the report states the same on the other one."""
+
+
+def _compare(
+    study: Study,
+    kind: Kind,
+    name: str,
+    own: Sequence[Finding | Device],
+    stated: Sequence[Finding | Device],
+) -> _Contradiction | None:
+    """What a report states of one name against what is recorded of it; None where both can be right."""
+    denial = _find_denial(study, own, stated)
+    said = _strongest(thing.certainty for thing in stated)
+    first = next(thing for thing in stated if thing.certainty == said)
+    if name != UNNAMED[kind]:
+        if denial is not None:
+            return _Contradiction("absent", denial.evidence)
+        certainties = {thing.certainty for thing in stated}
+        is_denied = _find_denial(study, stated, own) is not None
+        if is_denied or _contradict(_find_recorded(study, name, kind), certainties):
+            return _Contradiction(said, first.evidence)
+    sides = _find_other_sides(study, own, stated)
+    return None if sides is None else _Contradiction(said, first.evidence, sides)
+
+
+def _find_denial(
+    study: Study, things: Iterable[Finding | Device], others: Sequence[Finding | Device]
+) -> Finding | Device | None:
+    """The one of some records of a name that denies another record of it as present or uncertain; None where none does.
+
+    A denial of one side denies what lies on that side, and nothing that lies elsewhere or nobody knows where.
+
+    Args:
+        study: The study.
+        things: Records that may be denied.
+        others: Records that may deny them. Where one of them states the thing at the same place, it is not denied.
+    """
+    everywhere = [other for other in drop_partial_denials(others) if other.certainty == "absent"]
+    for thing in things:
+        if thing.certainty == "absent":
+            continue
+        side = _find_side(study, thing)
+        sides = (None, side) if side else (None, *get_args(BodySide))
+        if any(other.certainty != "absent" and _find_side(study, other) in sides for other in others):
+            continue
+        if everywhere:
+            return everywhere[0]
+        for other in others:
+            is_same_side = side is not None and side == _find_side(study, other)
+            zones = [_list_zones(one) for one in (thing, other)]
+            if is_same_side and (not all(zones) or zones[0] & zones[1]):
+                return other
+    return None
+
+
+def _list_zones(thing: Finding | Device) -> set[str]:
+    return set(thing.location.zones) if isinstance(thing, Finding) and thing.location else set()
+
+
+def _describe_conflict(
+    study: Study, kind: Kind, name: str, found: _Contradiction, report: Report
+) -> Conflict:
+    conflict = _make_conflict(study, kind, name, stated=found.stated, report=report, evidence=found.evidence)
+    if found.sides is None:
+        return conflict
+    recorded = f"{conflict.recorded.removesuffix(' present')} on the {found.sides.recorded}"
+    return replace(conflict, recorded=recorded, side=found.sides.stated)
 
 
 class _OtherSides(NamedTuple):
@@ -236,14 +309,35 @@ def _find_other_sides(
     return None if recorded is None or said is None or recorded == said else _OtherSides(recorded, said)
 
 
-def _find_side(study: Study, finding: Finding) -> BodySide | None:
-    """The one side on which a finding is, as it is stated or drawn; None where it is on both or that is unknown."""
-    location = finding.location
-    if location is not None and (location.side is not None or location.zones):
-        named = {location.side} if location.side else {zone.partition(" ")[0] for zone in location.zones}
-        return next((side for side in get_args(BodySide) if named == {side}), None)
-    drawn = {find_drawn_side(study, annotation) for annotation in finding.annotations}
-    return drawn.pop() if len(drawn) == 1 else None
+def _find_side(study: Study, thing: Finding | Device) -> BodySide | None:
+    """The one side on which a finding or device is, as it is stated or drawn; None where it is on both or that is
+    unknown."""
+    drawn = {find_drawn_side(study, annotation) for annotation in thing.annotations}
+    if len(drawn) == 1 and (side := drawn.pop()) is not None:
+        return side
+    named = {thing.side} if isinstance(thing, Device) else _list_stated_sides(thing.location)
+    return next((side for side in get_args(BodySide) if named == {side}), None)
+
+
+def _list_stated_sides(location: Location | None) -> set[str]:
+    if location is None:
+        return set()
+    return {location.side} if location.side else {zone.partition(" ")[0] for zone in location.zones}
+
+
+def _place_explained(findings: tuple[Finding, ...], relations: Iterable[Relation]) -> tuple[Finding, ...]:
+    """Findings that lie where something is that is said to be one of them.
+
+    In "opacity at the right base consistent with effusion", the effusion lies at the right base.
+    """
+    by_id = {finding.id: finding for finding in findings}
+    for relation in relations:
+        sign, meant = by_id.get(relation.subject), by_id.get(relation.object)
+        if relation.kind != "suggests" or sign is None or meant is None or meant.location is not None:
+            continue
+        if not is_clearly_absent(sign.name, frozenset({meant.name})):
+            by_id[meant.id] = replace(meant, location=sign.location)
+    return tuple(by_id.values())
 
 
 def _find_wider_names(study: Study, kind: Kind) -> Iterable[tuple[str, str]]:
@@ -262,22 +356,43 @@ def _find_stored_conflicts(study: Study) -> Iterable[Conflict]:
     report = study.report
     if report is None:
         return
-    said: dict[str, dict[Certainty, int]] = {}
+    said: dict[str, list[tuple[int, Statement]]] = {}
     for index, sentence in enumerate(report.sentences):
         for state in sentence.states:
             if state.kind in ("finding", "device") and state.certainty is not None:
-                said.setdefault(state.about, {}).setdefault(state.certainty, index)
+                said.setdefault(state.about, []).append((index, state))
     if not said:
         return
+    explained = {one.id: one.location for one in _place_explained(study.findings, study.relations)}
     for kind, things in _by_kind(study):
         for name, own in _by_name(things).items():
-            stated = [(certainty, index) for one in own for certainty, index in said.get(one.id, {}).items()]
-            if not stated:
-                continue
-            strongest = _strongest(certainty for certainty, _ in stated)
-            if _contradict(certainty_of(study, name, kind=kind), strongest):
-                index = min(index for certainty, index in stated if certainty == strongest)
-                yield _make_conflict(study, kind, name, stated=strongest, report=report, evidence=(index,))
+            stated = [
+                _restate(one, index, state, explained.get(one.id))
+                for one in own
+                for index, state in said.get(one.id, ())
+            ]
+            # What was not drawn may be what the report itself states.
+            records = [one for one in own if one.annotations] or own
+            found = _compare(study, kind, name, records, stated) if stated else None
+            if found is not None:
+                yield _describe_conflict(study, kind, name, found, report)
+
+
+def _restate(
+    thing: Finding | Device, index: int, state: Statement, explained: Location | None
+) -> Finding | Device:
+    """What one sentence states of a finding or device; with the place of what it explains where it names none."""
+    certainty = state.certainty or thing.certainty
+    if isinstance(thing, Device):
+        return Device(id=thing.id, name=thing.name, certainty=certainty, side=state.side, evidence=(index,))
+    place = Location(side=state.side, zones=state.zones)
+    return Finding(
+        id=thing.id,
+        name=thing.name,
+        certainty=certainty,
+        location=explained if place == Location() and certainty != "absent" else place,
+        evidence=(index,),
+    )
 
 
 def _find_recorded(study: Study, name: str, kind: Kind) -> Certainty | None:
@@ -308,11 +423,14 @@ def _strongest(certainties: Iterable[Certainty]) -> Certainty:
     return "present" if "present" in given else "uncertain" if "uncertain" in given else "absent"
 
 
-def _contradict(recorded: Certainty | None, stated: Certainty) -> bool:
-    """Whether a record and a report cannot both be right; a hedge in the report does not contradict a finding."""
-    if recorded == "present":
-        return stated == "absent"
-    return recorded == "absent" and stated != "absent"
+def _contradict(recorded: Certainty | None, stated: Collection[Certainty]) -> bool:
+    """Whether a record and a report cannot both be right, where the report denies nothing that is recorded.
+
+    A hedge in the report does not contradict a finding, but a plain statement contradicts a record in doubt.
+    """
+    if recorded == "uncertain":
+        return "present" in stated and "uncertain" not in stated
+    return recorded == "absent" and _strongest(stated) != "absent"
 
 
 def _make_conflict(
@@ -406,10 +524,10 @@ def _merge_things(
     by_name, own_by_name = _by_name(stated), _by_name(records)
     for name, own in own_by_name.items():
         if name not in disputed:
-            merged += _merge_name(own, by_name.pop(name, []), ids=ids, trust=trust, study=study)
+            merged += _merge_name(own, by_name.pop(name, []), kind=kind, ids=ids, trust=trust, study=study)
     for name, said in by_name.items():
         silent = None if name in own_by_name else _find_recorded(study, name, kind)
-        is_denied = _contradict(silent, _strongest(thing.certainty for thing in said))
+        is_denied = _contradict(silent, {thing.certainty for thing in said})
         if name in disputed or (is_denied and _is_trusted("label", trust)):
             continue
         merged += [replace(thing, id=ids.add(thing.id)) for thing in said]
@@ -417,23 +535,39 @@ def _merge_things(
 
 
 def _merge_name(
-    own: Sequence[Thing], stated: Sequence[Thing], *, ids: _Ids, trust: Sequence[Evidence], study: Study
+    own: Sequence[Thing],
+    stated: Sequence[Thing],
+    *,
+    kind: Kind,
+    ids: _Ids,
+    trust: Sequence[Evidence],
+    study: Study,
 ) -> list[Thing]:
     """Records of one name, with what the report states of the same name."""
     if not stated:
         return list(own)
     origin: Evidence = "drawing" if any(thing.annotations for thing in own) else "label"
-    recorded, said = (_strongest(thing.certainty for thing in things) for things in (own, stated))
-    if _contradict(recorded, said) and not _is_trusted(origin, trust):
-        return [replace(thing, id=ids.add(thing.id)) for thing in stated]
-    if _contradict(recorded, said):
-        return list(own)
-    if _find_other_sides(study, own, stated) is not None:
+    if _compare(study, kind, own[0].name, own, stated) is not None:
         return (
             list(own)
             if _is_trusted(origin, trust)
             else [replace(thing, id=ids.add(thing.id)) for thing in stated]
         )
+    if not drop_partial_denials(own):
+        return list(own) + [replace(thing, id=ids.add(thing.id)) for thing in stated]
+    whole: tuple[Thing, ...] = drop_partial_denials(stated)
+    # What is denied at one place stays a record of its own, beside what is recorded of the whole or of another place.
+    denials = [replace(thing, id=ids.add(thing.id)) for thing in stated if thing not in whole]
+    return _fill_in_all(own, whole, ids=ids, is_trusted=_is_trusted(origin, trust)) + denials
+
+
+def _fill_in_all(
+    own: Sequence[Thing], stated: Sequence[Thing], *, ids: _Ids, is_trusted: bool
+) -> list[Thing]:
+    """Records of one name with what the report adds to them."""
+    if not stated:
+        return list(own)
+    recorded, said = (_strongest(thing.certainty for thing in things) for things in (own, stated))
     there, said_there = (
         [thing for thing in things if thing.certainty == strongest]
         for things, strongest in ((own, recorded), (stated, said))
@@ -450,7 +584,7 @@ def _merge_name(
         elif len(there) > 1:
             merged.append(replace(thing, evidence=text.evidence))
         else:
-            certainty = recorded if _is_trusted(origin, trust) else said
+            certainty = recorded if is_trusted else said
             merged.append(replace(_fill_in(thing, text), certainty=certainty, evidence=text.evidence))
     return merged
 

@@ -145,9 +145,10 @@ def compare_entities(
     claimed = [entity for entity in stated if entity.certainty != "absent"]
     if not wanted:
         return _compare_absences(stated, right, claimed, says_nothing_abnormal)
-    names = {(entity.kind, entity.name) for entity in wanted}
     denied = [
-        entity for entity in stated if entity.certainty == "absent" and (entity.kind, entity.name) in names
+        entity
+        for entity in stated
+        if entity.certainty == "absent" and any(_is_denied_by(entity, other) for other in wanted)
     ]
     matches, missed, invented = _align([*claimed, *denied], wanted, has_prior=has_prior)
     matched = tuple(match for match in matches if match.credit > 0)
@@ -164,6 +165,15 @@ def compare_entities(
         missed=tuple(missed),
         invented=tuple(invented),
     )
+
+
+def _is_denied_by(denial: Entity, other: Entity) -> bool:
+    """Whether a denial is about what another entity states: of the same name, and not only of another place."""
+    if (denial.kind, denial.name) != (other.kind, other.name):
+        return False
+    sides = {denial.side, other.side} - {None, "bilateral"}
+    is_elsewhere = denial.zones and other.zones and set(denial.zones).isdisjoint(other.zones)
+    return len(sides) < 2 and not is_elsewhere
 
 
 def _compare_absences(

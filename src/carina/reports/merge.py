@@ -11,6 +11,8 @@ Rules, in this order:
    more than a present one. Otherwise the finding stays, and the denial is not evidence of it.
 4. A resolved finding is a record of its own beside a present one, because it speaks of the past.
 5. A recommendation adds evidence to a record and never makes a new one.
+6. What is denied without a place is absent as a whole, whatever places other sentences deny it at. What is denied only
+   on a side or at a place keeps that place (`carina.studies.assessment.drop_partial_denials`).
 """
 
 from dataclasses import dataclass, field
@@ -130,6 +132,8 @@ def make_finding(record: MergedRecord, identity: str) -> Finding:
     members = [member for member in record.members if not member.reference]
     site = next((member.site for member in members if member.site), None)
     location = Location(side=record.side, zones=tuple(record.zones), site=site)
+    if _is_denied_everywhere(record):
+        location = Location()
     described = members if record.certainty != "absent" else []  # What is absent has no grade and no looks.
     return Finding(
         id=identity,
@@ -144,13 +148,21 @@ def make_finding(record: MergedRecord, identity: str) -> Finding:
     )
 
 
+def _is_denied_everywhere(record: MergedRecord) -> bool:
+    """Whether the record is absent, and one of its sentences names no place."""
+    denials = [member for member in record.members if member.certainty == "absent"]
+    return record.certainty == "absent" and any(
+        not (one.side or one.zones or (one.site and one.kind == "finding")) for one in denials
+    )
+
+
 def make_device(record: MergedRecord, identity: str) -> Device:
     members = [member for member in record.members if not member.reference]
     return Device(
         id=identity,
         name=record.name,
         certainty=record.certainty,
-        side=record.side,
+        side=None if _is_denied_everywhere(record) else record.side,
         position=next((member.position for member in members if member.position), None),
         site=next((member.site for member in members if member.site), None),
         trend=record.trend,

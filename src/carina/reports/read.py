@@ -271,7 +271,7 @@ def _add_states(report: Report, facts: _Collector) -> Report:
         )
         for index, sentence in enumerate(report.sentences)
     )
-    return Report(sections=report.sections, sentences=sentences, language=report.language)
+    return msgspec.structs.replace(report, sentences=sentences)
 
 
 # ---- recommendations ----

@@ -16,6 +16,7 @@ import msgspec
 from carina.reports import read_report
 from carina.sources._source import Item, Repaired, Skipped
 from carina.sources._study_draft import name_of
+from carina.studies.assessment import drop_partial_denials
 from carina.studies.model import (
     Anatomy,
     Annotation,
@@ -41,6 +42,12 @@ ADDED_DEFECTS: Final[Mapping[str, str]] = {
     "phrase": "a phrase that its report does not contain word for word is left out; its regions are kept",
 }
 """Defects that are counted here, for the decorator of a source."""
+CERTAINTY_BY_TREND: Final[Mapping[Trend, Certainty | None]] = {
+    "unchanged": "present",
+    "worse": "present",
+    "improved": None,
+}
+"""What a comparison alone says about the current image: what has improved may have resolved."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,7 +73,8 @@ class Addition:
 
     findings: tuple[AddedFinding, ...] = ()
     phrases: tuple[str, ...] = ()
-    """All phrases in their order, where some state no finding."""
+    """All sentences of the report in their order, also those that state no finding; empty where the phrases of the
+    findings are excerpts of a report that is not there."""
     anatomy: tuple[Anatomy, ...] = ()
     split: Split | None = None
     """Split of the data set that is added, which need not be that of the other."""
@@ -114,7 +122,7 @@ def add_to_study(study: Study, addition: Addition, defects: Counter[str]) -> Stu
         if added.phrase:
             spoken.setdefault(added.phrase, []).append(fact.id)
     defects["split"] += None not in (study.split, addition.split) and study.split != addition.split
-    report = _add_phrases(study.report, spoken, facts, defects)
+    report = _add_phrases(study.report, spoken, facts, defects, is_excerpt=not addition.phrases)
     return msgspec.structs.replace(
         study,
         findings=tuple(fact for fact in facts.values() if isinstance(fact, Finding)),
@@ -135,7 +143,9 @@ def _join_fact(
     facts: Mapping[str, Finding | Device], added: AddedFinding, joined: set[str], defects: Counter[str]
 ) -> Finding | Device:
     name = name_of(added.label)
-    same = (fact for fact in facts.values() if fact.name == name and fact.id not in joined)
+    # What is denied on one side says nothing of the other.
+    known = drop_partial_denials(facts.values())
+    same = (fact for fact in known if fact.name == name and fact.id not in joined)
     fact = next(same, None)
     if fact is None:
         fact = _new_fact(facts, name, added)
@@ -177,16 +187,21 @@ def _add_phrases(
     spoken: Mapping[str, list[str]],
     facts: dict[str, Finding | Device],
     defects: Counter[str],
+    *,
+    is_excerpt: bool,
 ) -> Report | None:
     """The report with a sentence for each phrase; a study without a report gets one of the phrases alone."""
     if not spoken:
         return report
-    spans: dict[str, tuple[Section, int, int] | None] = {}
     if report is None:
-        report, spans = _make_report(spoken)
+        report = Report(sections=(), is_excerpt=is_excerpt)
+    is_of_phrases = report.is_excerpt or not report.sections
     sentences = list(report.sentences)
     for phrase, about in spoken.items():
-        span = spans[phrase] if spans else _find_phrase(report, phrase)
+        if is_of_phrases:
+            report, span = _append_phrase(report, phrase)
+        else:
+            span = _find_phrase(report, phrase)
         if span is None:
             defects["phrase"] += 1
             continue
@@ -198,14 +213,13 @@ def _add_phrases(
     return msgspec.structs.replace(report, sentences=tuple(sentences))
 
 
-def _make_report(phrases: Iterable[str]) -> tuple[Report, dict[str, tuple[Section, int, int] | None]]:
-    """A report of phrases, one a line, and where each stands."""
-    spans: dict[str, tuple[Section, int, int] | None] = {}
-    start = 0
-    for phrase in phrases:
-        spans[phrase] = "findings", start, start + len(phrase)
-        start += len(phrase) + 1
-    return Report(sections=(ReportSection(name="findings", text="\n".join(phrases)),)), spans
+def _append_phrase(report: Report, phrase: str) -> tuple[Report, tuple[Section, int, int] | None]:
+    """A report of phrases, one a line, with one more, and where that stands."""
+    before = report.text("findings")
+    start = 0 if before is None else len(before) + 1
+    text = phrase if before is None else f"{before}\n{phrase}"
+    sections = (ReportSection(name="findings", text=text),)
+    return msgspec.structs.replace(report, sections=sections), ("findings", start, start + len(phrase))
 
 
 def _make_statement(fact: Finding | Device) -> Statement:
@@ -268,7 +282,7 @@ def _add_labels(
 ) -> tuple[Fact, ...]:
     merged = {fact.id: fact for fact in read}
     for label in labels:
-        same = [fact for fact in merged.values() if fact.name == label.name]
+        same = [fact for fact in drop_partial_denials(merged.values()) if fact.name == label.name]
         if not same:
             fresh = _new_id(used, label.id[0])
             used.add(fresh)

@@ -1,11 +1,16 @@
-"""The fourteen labels of CheXpert, which several data sets use: 1, 0, -1 (uncertain) and blank (not mentioned)."""
+"""The fourteen labels of CheXpert, which several data sets use: 1, 0, -1 (uncertain) and blank (not mentioned).
+
+"No Finding" says that none of the other labels but "Support Devices" is positive or uncertain. It does not say that the
+image is normal: what is not one of these labels was not looked for.
+"""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from carina.sources._study_draft import StudyDraft
+from carina.sources._study_draft import StudyDraft, assess_labels
 from carina.sources._tables import Row
 from carina.sources._values import read_certainty
+from carina.studies.model import Assessed
 from carina.studies.vocabulary import Certainty
 
 NO_FINDING: Final = "No Finding"
@@ -15,6 +20,8 @@ LABELS: Final = (
 )  # fmt: skip
 FINDINGS: Final = LABELS[1:]
 """The labels that name something to look for."""
+NO_DEVICES: Final = tuple(label for label in FINDINGS if label != "Support Devices")
+"""The labels that "No Finding" covers."""
 SYNONYMS: Final[Mapping[str, str]] = {"Airspace Opacity": "Lung Opacity", "No Findings": NO_FINDING}
 """How some files call a label of the list."""
 _CODES: Final[Mapping[Certainty | None, str]] = {
@@ -49,8 +56,35 @@ def state_labels(draft: StudyDraft, labels: str, columns: Mapping[str, str]) -> 
     """State what the labels of a row say; what is blank is not stated."""
     for label, code in zip(LABELS, labels, strict=True):
         certainty = _MEANINGS[code]
-        if label == NO_FINDING:
-            if certainty == "present":
-                draft.state_normal(columns[label])
-        elif certainty is not None:
+        if label != NO_FINDING and certainty is not None:
             draft.state(columns[label], certainty, words=label)
+
+
+def list_filled(labels: str) -> list[str]:
+    """The labels of a row that are not blank, without "No Finding"."""
+    return [
+        label
+        for label, code in zip(LABELS, labels, strict=True)
+        if _MEANINGS[code] is not None and label != NO_FINDING
+    ]
+
+
+def assess_mined(*rows: str) -> Assessed:
+    """What programs looked for in a report, by their rows of labels: what "No Finding" covers, where one states it."""
+    return assess_labels(NO_DEVICES, text=True) if any(map(_has_no_finding, rows)) else Assessed(text=True)
+
+
+def assess_expert(labels: str, *, text: bool) -> Assessed:
+    """What a radiologist looked for: the labels of the row that are filled, and what "No Finding" covers.
+
+    Args:
+        labels: The row, as `read_labels` gives it.
+        text: Whether the radiologist read the report, and not the images.
+    """
+    covered = NO_DEVICES if _has_no_finding(labels) else ()
+    listed = dict.fromkeys([*list_filled(labels), *covered])
+    return assess_labels(listed, text=text) if listed else Assessed(text=text)
+
+
+def _has_no_finding(labels: str) -> bool:
+    return _MEANINGS[labels[LABELS.index(NO_FINDING)]] == "present"

@@ -10,7 +10,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
-from carina.sources._chexpert_labels import FINDINGS, SYNONYMS, find_columns, read_labels, state_labels
+from carina.sources._chexpert_labels import (
+    SYNONYMS,
+    assess_expert,
+    find_columns,
+    list_filled,
+    read_labels,
+    state_labels,
+)
 from carina.sources._json import decode, read_entries
 from carina.sources._record import RecordError, SourceError
 from carina.sources._source import Inputs, Item, Skipped, Stream, source
@@ -185,23 +192,26 @@ def _make_study(root: Path, entry: _Entry, missing: MissingImages) -> Item:
     known = size if find_image(root, (key,)) is None or size != (0, 0) else None
     draft.add_image(root, key, _read_view(parts[3], entry.row), size=known, missing=missing)
     draft.facts = {"split": entry.split}
-    labelled = _state_row(draft, entry.row)
+    labels = _state_row(draft, entry.row)
     if truth is not None:
-        _add_truth(draft, key, truth, labelled)
+        _add_truth(draft, key, truth, () if labels is None else list_filled(labels))
     if human is not None:
         _add_human(draft, key, human)
     if entry.points is not None:
         _add_points(draft, key, decode(entry.points))
-    return draft.finish(assessed=assess_labels(TASKS if entry.row is None else labelled))
+    return draft.finish(
+        assessed=assess_labels(TASKS) if labels is None else assess_expert(labels, text=False)
+    )
 
 
-def _state_row(draft: StudyDraft, row: Row | None) -> tuple[str, ...]:
-    """State what a row of the table of labels says; the labels about which it says anything were looked for."""
+def _state_row(draft: StudyDraft, row: Row | None) -> str | None:
+    """State what a row of the table of labels says; returns the row, as `read_labels` gives it."""
     if row is None:
-        return ()
+        return None
     columns = find_columns(tuple(row.values))
-    state_labels(draft, read_labels(row, columns), columns)
-    return tuple(label for label in FINDINGS if label in columns and row.values[columns[label]].strip())
+    labels = read_labels(row, columns)
+    state_labels(draft, labels, columns)
+    return labels
 
 
 class _Record(NamedTuple):

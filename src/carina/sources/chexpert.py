@@ -13,7 +13,13 @@ from typing import Annotated, Final, Literal, NamedTuple
 from msgspec import Meta
 
 from carina.reports.sections import split_sections
-from carina.sources._chexpert_labels import FINDINGS, find_columns, read_labels, state_labels
+from carina.sources._chexpert_labels import (
+    assess_expert,
+    assess_mined,
+    find_columns,
+    read_labels,
+    state_labels,
+)
 from carina.sources._record import RecordError, SourceError, describe
 from carina.sources._series import UNKNOWN, Place, order_studies
 from carina.sources._source import Inputs, Item, Skipped, Stream, source
@@ -21,13 +27,12 @@ from carina.sources._study_draft import (
     DEFECTS,
     ImageFolder,
     StudyDraft,
-    assess_labels,
     find_image,
     make_or_skip,
 )
 from carina.sources._tables import Row, RowPlace, index_rows, read_row, read_rows
 from carina.sources._values import read_age, read_sex, read_view
-from carina.studies.model import Assessed, Report, ReportSection
+from carina.studies.model import Report, ReportSection
 from carina.studies.vocabulary import Section, Split, View
 
 TABLES: Final[Mapping[str, Split]] = {
@@ -251,8 +256,10 @@ def _make_study(
         "age": entry.age if entry.age is not None else read_age(values.get("age", "")),
         "sex": entry.sex or read_sex(values.get("sex", "")),
     }  # fmt: skip
-    is_expert = entry.split != "train"
-    return draft.finish(assessed=assess_labels(FINDINGS) if is_expert else Assessed(text=True))
+    is_mined = entry.split == "train"
+    return draft.finish(
+        assessed=assess_mined(entry.labels) if is_mined else assess_expert(entry.labels, text=False)
+    )
 
 
 def _read_report(row: Row) -> Report | None:

@@ -15,7 +15,15 @@ from typing import Annotated, Final, Literal, NamedTuple
 
 from msgspec import Meta
 
-from carina.sources._added import ADDED_DEFECTS, AddedFinding, Addition, add_to_study, unwrap, wrap
+from carina.sources._added import (
+    ADDED_DEFECTS,
+    CERTAINTY_BY_TREND,
+    AddedFinding,
+    Addition,
+    add_to_study,
+    unwrap,
+    wrap,
+)
 from carina.sources._joining import Join
 from carina.sources._mimic_images import read_mimic_id
 from carina.sources._record import RecordError, SourceError, describe
@@ -29,7 +37,7 @@ from carina.sources._study_draft import (
 )
 from carina.sources._tables import Row, RowPlace, index_rows, read_row
 from carina.studies.model import Image
-from carina.studies.vocabulary import Certainty, Trend
+from carina.studies.vocabulary import Trend
 
 FILE: Final = "MS_CXR_T_temporal_image_classification_v1.0.0.csv"
 FINDINGS: Final = ("consolidation", "edema", "pleural_effusion", "pneumonia", "pneumothorax")
@@ -40,8 +48,6 @@ _COLUMNS: Final = (
 _TRENDS: Final[Mapping[str, Trend | None]] = {
     "": None, "improving": "improved", "stable": "unchanged", "worsening": "worse",
 }  # fmt: skip
-_NOW: Final[Mapping[Trend, Certainty | None]] = {"unchanged": "present", "worse": "present", "improved": None}
-"""What a trend says about the current image: one that improved may have resolved."""
 _WAS_PRESENT: Final = ("unchanged", "improved")
 _QUALITIES: Final = {"": 1, "one_expert": 1, "multiple_experts": 2, "disagreement": 0}
 _PATH: Final = re.compile(r"(?:.*/)?p\d\d/(p\d+)/(s\d+)/([^/]+?)(?:\.(?:jpg|dcm))?")
@@ -283,7 +289,7 @@ def _describe(pairs: Sequence[_Pair], quality: LabelQuality) -> Addition:
             defects["second trend"] += 1
             continue
         (trend,) = own
-        findings.append(AddedFinding(label=finding, certainty=_NOW[trend], trend=trend))
+        findings.append(AddedFinding(label=finding, certainty=CERTAINTY_BY_TREND[trend], trend=trend))
     return Addition(findings=tuple(findings), prior=prior, defects=defects)
 
 

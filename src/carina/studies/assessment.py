@@ -1,17 +1,19 @@
 """What is known of a study: truth is what someone looked for.
 
 A finding or device is present, absent or uncertain where the study records it so. Where it is not recorded, it is
-absent if it was looked for (`Study.assessed`), and otherwise nothing is known of it.
+absent if it was looked for (`Study.assessed`), and otherwise nothing is known of it. What is recorded as absent on one
+side or at one place only is not absent as a whole.
 """
 
-from collections.abc import Collection, Mapping
-from typing import Final, Literal
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final, Literal, TypeVar
 
 from carina.studies.model import Device, Finding, Study
 from carina.studies.terms import is_kind_of
-from carina.studies.vocabulary import DEVICES, Certainty, Scope
+from carina.studies.vocabulary import DEVICES, SIDES, ZONES, Certainty, Scope
 
 Kind = Literal["finding", "device"]
+Thing = TypeVar("Thing", bound=Finding | Device)
 
 UNNAMED: Final[Mapping[Kind, str]] = {"finding": "abnormality", "device": "device"}
 """Names under which a source records that anything of a kind is present or absent, without saying what: a finding
@@ -34,7 +36,8 @@ def certainty_of(study: Study, name: str, *, kind: Kind | None = None) -> Certai
     Returns:
         "present", "uncertain" or "absent"; None where nothing is known. Of several records of the same name, present
         takes precedence over uncertain, and uncertain over absent. A finding is present or uncertain where a kind of it
-        is; where it is recorded as absent nevertheless, nothing is known.
+        is; where it is recorded as absent nevertheless, nothing is known. A record that is absent on one side or at one
+        place does not count, unless both sides are denied.
 
     Example:
         >>> from carina.studies import Assessed
@@ -47,7 +50,7 @@ def certainty_of(study: Study, name: str, *, kind: Kind | None = None) -> Certai
     if name in study.assessed.disputed:
         return None
     kind = kind or _kind_of(study, name)
-    records = _records(study, kind)
+    records = drop_partial_denials(_records(study, kind))
     recorded = {record.certainty for record in records if record.name == name}
     is_known = bool(recorded) or is_looked_for(study, name, kind=kind)
     if name == UNNAMED[kind]:
@@ -61,6 +64,49 @@ def certainty_of(study: Study, name: str, *, kind: Kind | None = None) -> Certai
     if not is_known:
         return None
     return "uncertain" if "uncertain" in recorded else "absent"
+
+
+def drop_partial_denials(records: Iterable[Thing]) -> tuple[Thing, ...]:
+    """Findings or devices without those that are denied on one side or at one place only, while the rest is not known.
+
+    Example:
+        >>> from carina.studies import Location
+        >>> left = Finding(id="f1", name="pleural effusion", certainty="absent", location=Location(side="left"))
+        >>> right = Finding(id="f2", name="pleural effusion", certainty="absent", location=Location(side="right"))
+        >>> len(drop_partial_denials([left])), len(drop_partial_denials([left, right]))
+        (0, 2)
+    """
+    given = tuple(records)
+    denied: dict[str, set[str]] = {}
+    for record in given:
+        if record.certainty == "absent" and find_denied_sides(record) != _EVERYWHERE:
+            denied.setdefault(record.name, set()).update(find_denied_sides(record))
+    if not denied:
+        return given
+    return tuple(
+        record
+        for record in given
+        if record.certainty != "absent"
+        or find_denied_sides(record) == _EVERYWHERE
+        or denied[record.name] == _EVERYWHERE
+    )
+
+
+def find_denied_sides(record: Finding | Device) -> frozenset[str]:
+    """The sides of the patient on which an absent finding or device is denied as a whole, not only at a place there."""
+    if isinstance(record, Device):
+        return frozenset({record.side}) if record.side in SIDES else _EVERYWHERE
+    location = record.location
+    if location is None:
+        return _EVERYWHERE
+    if location.parts or location.site or (location.zones and set(location.zones) != set(ZONES)):
+        return frozenset()
+    if location.side == "midline":
+        return frozenset()
+    return frozenset({location.side}) if location.side in SIDES else _EVERYWHERE
+
+
+_EVERYWHERE: Final = frozenset(SIDES)
 
 
 def is_looked_for(study: Study, name: str, *, kind: Kind) -> bool:
@@ -159,7 +205,7 @@ def _is_stated_absent(study: Study, kind: Kind) -> bool:
     """Whether the source states that there is nothing of a kind; a closed list may have that as one of its names."""
     if study.assessed.disputed:
         return False
-    records = _records(study, kind)
+    records = drop_partial_denials(_records(study, kind))
     is_listed = scope_of(study, kind) == "listed" and UNNAMED[kind] in study.assessed.listed
     is_stated = is_listed or any(record.name == UNNAMED[kind] for record in records)
     return is_stated and all(record.certainty == "absent" for record in records)

@@ -264,6 +264,8 @@ class Report(Record, frozen=True, kw_only=True):
     sections: tuple[ReportSection, ...]
     sentences: tuple[Sentence, ...] = ()
     language: str = "en"
+    is_excerpt: bool = False
+    """Whether it holds only some sentences or phrases of the report, so that it is no example of a report."""
 
     def text(self, name: str) -> str | None:
         """The text of one section, or None where the report has no such section."""

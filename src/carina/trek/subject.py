@@ -11,7 +11,14 @@ from typing import Final, Literal
 import msgspec
 
 from carina.cases import Evidence, Fact
-from carina.studies.assessment import UNNAMED, Kind, certainty_of, names_looked_for, scope_of
+from carina.studies.assessment import (
+    UNNAMED,
+    Kind,
+    certainty_of,
+    drop_partial_denials,
+    names_looked_for,
+    scope_of,
+)
 from carina.studies.lookalikes import is_clearly_absent
 from carina.studies.model import Annotation, Device, Finding, Image, Location, Measure, Study
 from carina.studies.terms import find_term
@@ -424,8 +431,10 @@ def _list_absent(
         ("device", study.devices),
     )
     for kind, things in recorded:
+        whole = {thing.id for thing in drop_partial_denials(things)}
         for thing in things:
-            if thing.certainty != "absent":
+            # What is denied at one place may be anywhere else, unless it has resolved.
+            if thing.certainty != "absent" or (thing.id not in whole and thing.trend != "resolved"):
                 continue
             name = words.canonical(thing.name)
             # Resolved findings are asked about in the comparison.

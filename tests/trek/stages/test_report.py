@@ -2,7 +2,10 @@
 
 from collections import Counter
 
+import msgspec
 import pytest
+
+from carina.studies import Assessed
 
 TASKS = {"full report", "findings section", "impression", "impression from findings"}
 
@@ -129,3 +132,14 @@ def test_a_normal_report_is_composed_only_where_nothing_is_present(made):
         for section in step.key.sections:
             if section.name == "findings":
                 assert "pacemaker" in section.text
+
+
+def test_neither_excerpts_nor_a_disputed_report_are_asked_for(made):
+    report = made.report(findings="small left apical pneumothorax")
+    excerpt = msgspec.structs.replace(report, is_excerpt=True)
+    one = made.study(made.finding("pneumothorax"), report=excerpt, assessed=Assessed())
+    assert reports(made, one) == []
+    disputed = made.study(
+        made.finding("mass"), report=report, assessed=Assessed(findings="every", disputed=("pneumothorax",))
+    )
+    assert reports(made, disputed) == []

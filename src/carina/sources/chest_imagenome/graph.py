@@ -1,7 +1,8 @@
 """What a scene graph says about one image, in the form that silver and gold share, and what becomes of it in a study.
 
 A finding of Chest ImaGenome has no region of its own: it is an attribute of a structure, whose box is that of the
-structure. So the box becomes anatomy, and the structure becomes the location of the finding.
+structure. So the box becomes anatomy, and the structure becomes the location of the finding. What is denied of
+structures of one side is not absent: a sentence about one side says nothing of the other.
 """
 
 import math
@@ -10,13 +11,13 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
-from carina.sources._added import AddedFinding, Addition
+from carina.sources._added import CERTAINTY_BY_TREND, AddedFinding, Addition
 from carina.sources._locations import locate
 from carina.sources._study_draft import name_of
 from carina.store.errors import RegionError
 from carina.studies.model import Anatomy, Image
 from carina.studies.region import Region
-from carina.studies.vocabulary import Certainty, Severity, Trend
+from carina.studies.vocabulary import SIDES, ZONES, Certainty, Severity, Trend
 
 CATEGORIES: Final = ("anatomicalfinding", "disease", "tubesandlines", "device")
 """Categories of attributes that name a finding or a device."""
@@ -27,6 +28,10 @@ DEFECTS: Final = {
     "attribute": "an attribute that is not written as category|yes or no|name is left out",
     "no prior": "a comparison with an image of an unknown study, or of the same study, is left out",
     "second prior": "a comparison with another prior study than the first one is left out",
+    "one side": "a finding that is denied only of structures of one side, or only of some zones, is not absent: it is "
+    "left out",
+    "stated and denied": "a finding that is stated and denied of the same structures, by one label or by several of "
+    "its name, is left out",
     "second trend": "several trends of a finding, of several structures or sentences: all are left out",
 }
 
@@ -96,14 +101,15 @@ def describe_image(
     defects = Counter(graph.defects)
     anatomy = tuple(_draw_boxes(graph.boxes, image, defects, annotator=annotator, automatic=automatic))
     prior, trends = _find_trends(graph.comparisons, previous_studies, defects)
-    by_label: dict[str, list[Attribute]] = {}
+    by_name: dict[str, list[Attribute]] = {}
     for attribute in graph.attributes:
-        by_label.setdefault(attribute.label, []).append(attribute)
+        by_name.setdefault(name_of(attribute.label), []).append(attribute)
     findings = [
-        _describe_finding(label, by_label.get(label, []), trends.get(label), automatic=automatic)
-        for label in dict.fromkeys([*by_label, *trends])
+        _describe_finding(by_name.get(name, []), trends.get(name), defects, automatic=automatic)
+        for name in dict.fromkeys([*by_name, *trends])
     ]
-    return Addition(findings=tuple(findings), anatomy=anatomy, prior=prior, defects=defects)
+    found = tuple(finding for finding in findings if finding is not None)
+    return Addition(findings=found, anatomy=anatomy, prior=prior, defects=defects)
 
 
 def _draw_boxes(
@@ -133,12 +139,19 @@ def _make_region(corners: Sequence[float | None], image: Image) -> Region:
         return Region.empty(image.height, image.width)
 
 
+class _NamedTrend(NamedTuple):
+    """A trend of a finding, and the label that it is stated of."""
+
+    label: str
+    trend: Trend
+
+
 def _find_trends(
     comparisons: Iterable[Comparison], studies: dict[str, str | None], defects: Counter[str]
-) -> tuple[str | None, dict[str, Trend]]:
-    """The prior study, and the trend by label."""
+) -> tuple[str | None, dict[str, _NamedTrend]]:
+    """The prior study, and the trend by name."""
     prior: str | None = None
-    found: dict[str, set[Trend]] = {}
+    found: dict[str, dict[Trend, _NamedTrend]] = {}
     for comparison in comparisons:
         study = studies.get(comparison.previous)
         if study is None:
@@ -149,23 +162,52 @@ def _find_trends(
             defects["second prior"] += 1
             continue
         for label in comparison.labels:
-            found.setdefault(label, set()).add(comparison.trend)
+            own = found.setdefault(name_of(label), {})
+            own.setdefault(comparison.trend, _NamedTrend(label, comparison.trend))
     defects["second trend"] += sum(len(own) > 1 for own in found.values())
-    return prior, {label: next(iter(own)) for label, own in found.items() if len(own) == 1}
+    return prior, {name: next(iter(own.values())) for name, own in found.items() if len(own) == 1}
 
 
 def _describe_finding(
-    label: str, attributes: Sequence[Attribute], trend: Trend | None, *, automatic: bool
-) -> AddedFinding:
-    """A finding that is present in some structure is present; a comparison is of a finding that is present."""
-    present = [attribute for attribute in attributes if attribute.is_present]
-    certainty: Certainty = "present" if present or not attributes else "absent"
+    attributes: Sequence[Attribute], trend: _NamedTrend | None, defects: Counter[str], *, automatic: bool
+) -> AddedFinding | None:
+    """What attributes of one name and their trend say; None where that is nothing, which is counted.
+
+    A finding that is present in some structure is present, where nothing denies it there.
+    """
+    denied = [attribute.structure for attribute in attributes if not attribute.is_present]
+    stated = [attribute for attribute in attributes if attribute.is_present]
+    present = [attribute for attribute in stated if attribute.structure not in denied]
+    if stated and not present:
+        defects["stated and denied"] += 1
+        return None
+    certainty: Certainty | None = "present"
+    if not present:
+        is_absent = bool(denied) and _is_whole(denied)
+        defects["one side"] += bool(denied) and not is_absent
+        if trend is None and not is_absent:
+            return None
+        certainty = "absent" if is_absent or trend is None else CERTAINTY_BY_TREND[trend.trend]
     severities = {attribute.severity for attribute in present if attribute.severity is not None}
+    labels = [attribute.label for attribute in (*present, *attributes)]
     return AddedFinding(
-        label=label,
+        label=labels[0] if trend is None or labels else trend.label,
         certainty=certainty,
-        trend=trend,
+        trend=None if trend is None else trend.trend,
         severity=next(iter(severities)) if len(severities) == 1 else None,
         location=locate(attribute.structure for attribute in present),
         automatic=automatic,
     )
+
+
+def _is_whole(structures: Sequence[str]) -> bool:
+    """Whether structures of both sides or without a side are named, and whole lungs or all zones where lungs are."""
+    location = locate(structures)
+    if location is None:
+        return True
+    names = set(map(name_of, structures))
+    has_all_zones = not location.zones or set(location.zones) == set(ZONES)
+    return location.side not in SIDES and (has_all_zones or set(_LUNGS) <= names)
+
+
+_LUNGS: Final = tuple(f"{side} lung" for side in SIDES)

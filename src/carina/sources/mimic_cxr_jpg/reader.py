@@ -2,7 +2,8 @@
 
 The tables state the size of every image, so that no image is opened unless that is asked for. Labels of CheXpert and
 NegBio were mined from the reports: a blank label is not mentioned, which is not absent. The labels of
-`mimic-cxr-2.1.0-test-set-labeled.csv` are by a radiologist and count more. Studies of a patient are ordered by date and
+`mimic-cxr-2.1.0-test-set-labeled.csv` are by a radiologist, who read the reports, and count more; blank is not absent
+there either. Studies of a patient are ordered by date and
 time of day, never by their ids, which are random.
 """
 
@@ -16,11 +17,11 @@ from msgspec import Meta
 from carina.reports.sections import split_sections
 from carina.sources._added import add_report_facts
 from carina.sources._archives import Archive
-from carina.sources._chexpert_labels import FINDINGS, state_labels
+from carina.sources._chexpert_labels import assess_expert, assess_mined, list_filled, state_labels
 from carina.sources._record import RecordError, SourceError
 from carina.sources._series import UNKNOWN, Place, order_studies
 from carina.sources._source import Inputs, Item, Stream, source
-from carina.sources._study_draft import DEFECTS, ImageFolder, StudyDraft, assess_labels, make_or_skip
+from carina.sources._study_draft import DEFECTS, ImageFolder, StudyDraft, make_or_skip
 from carina.sources.mimic_cxr_jpg.tables import (
     EXPERT,
     TABLES,
@@ -225,9 +226,15 @@ def _make_study(
         "order": known.place.order, "prior": known.place.prior, "later": known.place.later,
         "date": entry.date, "split": known.split, "report": report, "indication": report and report.text("indication"),
     }  # fmt: skip
-    is_text_read = bool(known.mined) or (facts and report is not None)
-    text_only = Assessed(text=is_text_read)
-    assessed = text_only if known.expert is None else assess_labels(FINDINGS, text=True)
-    item = draft.finish(assessed=assessed)
-    trusted = () if known.expert is None else FINDINGS
+    item = draft.finish(assessed=_assess(known, is_report_read=facts and report is not None))
+    trusted = () if known.expert is None else list_filled(known.expert[0])
     return add_report_facts(item, trusted=trusted, number=entry.number) if facts and report else item
+
+
+def _assess(known: _Known, *, is_report_read: bool) -> Assessed:
+    """What was looked for in the report: by the radiologist where there is one, else by programs."""
+    if known.expert is not None:
+        return assess_expert(known.expert[0], text=True)
+    return (
+        assess_mined(*(labels for labels, _ in known.mined)) if known.mined else Assessed(text=is_report_read)
+    )

@@ -1,10 +1,12 @@
 """Stage 8: the report, or a section of it.
 
 The key is the study's own report where it has one, else it is composed from the findings, where all of them are known.
+Excerpts of a report are no report, and a report that contradicts what is recorded is no key.
 """
 
 from typing import Final
 
+from carina.reports.combine import IN_CONFLICT
 from carina.studies.model import ReportSection
 from carina.trek.facts import target_row
 from carina.trek.interned import cite
@@ -67,9 +69,12 @@ def _ask_sections(
 def _list_sections(draft: ConversationDraft) -> list[ReportSection]:
     """Sections of the report; composed from the findings where the study has no report."""
     report = draft.subject.study.report
+    if draft.subject.study.assessed.disputed:
+        draft.leave_out("full report", IN_CONFLICT)
+        return []
     written = [
         ReportSection(name=section.name, text=section.text.strip())
-        for section in (report.sections if report is not None else ())
+        for section in (report.sections if report is not None and not report.is_excerpt else ())
         if section.name in ("findings", "impression") and section.text.strip()
     ]
     if written:
