@@ -130,7 +130,11 @@ def _make_study(root: Path, entry: _Entry, missing: MissingImages) -> Item:
     for label, words, corner in entry.boxes:
         draft.state(label, words=words)
         draft.add_box(words, key, corner, annotator="radiologists")
-    return draft.finish(assessed=assess_labels((ACTIVE, HEALED, ANY)))
+    # Where nobody tells the kind of a tuberculosis, neither kind is absent.
+    is_kind_unknown = any(words == ANY for _, words, _ in entry.boxes) or (
+        entry.kind == _TUBERCULOSIS and not entry.boxes
+    )
+    return draft.finish(assessed=assess_labels((ANY,) if is_kind_unknown else (ACTIVE, HEALED, ANY)))
 
 
 def _study_id(name: str) -> str:
