@@ -220,16 +220,16 @@ def _add_line(
     try:
         numbers = [float(field) for field in fields]
     except ValueError:
-        numbers = []
-    if not numbers or not all(map(is_number, numbers)):
-        raise RecordError(place, f"{describe(' '.join(fields))}: expected numbers", kind="line")
+        raise RecordError(place, f"{describe(' '.join(fields))}: expected numbers", kind="line") from None
     if numbers[0] not in labels:
         raise RecordError(place, f"class {fields[0]} has no name", kind="category")
     if len(numbers) != 5 and (len(numbers) < 7 or len(numbers) % 2 == 0):
         reason = f"{len(numbers)} numbers, expected 5 for a box or an odd number from 7 on for a polygon"
         raise RecordError(place, reason, kind="line")
     image, label = draft.image(key), labels[int(numbers[0])]
-    if len(numbers) == 5:
+    if not all(map(is_number, numbers)):
+        draft.lose_region(label)
+    elif len(numbers) == 5:
         corners = _UNIT.to_pixels(box_corners(numbers[1:], "centre"), width=image.width, height=image.height)
         draft.draw_box(label, key, corners.tolist(), annotator=_ANNOTATOR)
     else:
