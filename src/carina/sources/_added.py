@@ -83,13 +83,22 @@ def unwrap(item: Study | Repaired) -> tuple[Study, Counter[str]]:
     return item, Counter()
 
 
-def wrap(item: Study | Repaired, study: Study, defects: Counter[str], number: int) -> Study | Repaired:
+def wrap(
+    item: Study | Repaired,
+    study: Study,
+    defects: Counter[str],
+    number: int,
+    *,
+    joined_rows: Mapping[str, int] | None = None,
+) -> Study | Repaired:
     """The changed study, with the defects and unmapped fields of the item that it was."""
     unmapped = item.unmapped if isinstance(item, Repaired) else ()
     if not defects.total() and not unmapped:
         return study
     number = item.number if isinstance(item, Repaired) else number
-    return Repaired(record=study, number=number, defects=dict(+defects), unmapped=unmapped)
+    return Repaired(
+        record=study, number=number, defects=dict(+defects), unmapped=unmapped, joined_rows=joined_rows or {}
+    )
 
 
 def add_to_study(study: Study, addition: Addition, defects: Counter[str]) -> Study:

@@ -106,11 +106,18 @@ class ImportCounts(msgspec.Struct, kw_only=True):
             _increase(self.stages, [str(step.stage) for step in record.steps])
             _increase(self.formats, [step.format for step in record.steps])
 
-    def add_defects(self, number: int, defects: Mapping[str, int], unmapped: Iterable[str] = ()) -> None:
-        """Count the defects of one record."""
+    def add_defects(
+        self,
+        number: int,
+        defects: Mapping[str, int],
+        unmapped: Iterable[str] = (),
+        joined_rows: Mapping[str, int] | None = None,
+    ) -> None:
+        """Count the defects of one record; those of a joined set are known by the row of that set."""
         _increase(self.unmapped, unmapped)
         for defect, times in defects.items():
-            count = self.defects.setdefault(defect, DefectCount(first=number))
+            first = (joined_rows or {}).get(defect, number)
+            count = self.defects.setdefault(defect, DefectCount(first=first))
             count.times += times
             count.records += 1
 

@@ -474,7 +474,7 @@ def _keep_records(
         if isinstance(record, Study):
             state.count_joined(record)
         if isinstance(item, Repaired):
-            state.part.add_defects(item.number, defects, item.unmapped)
+            state.part.add_defects(item.number, defects, item.unmapped, item.joined_rows)
         elif defects:
             state.part.add_defects(state.counts.records + state.part.records, defects)
         state.place = place
