@@ -18,7 +18,7 @@ from carina.sources import SourceError, import_source
 from carina.sources._frames import Frame, box_corners
 from carina.sources.table.cells import read_boxes, read_date, read_polygons, split_labels
 from carina.store.errors import CarinaError, RegionError
-from carina.studies import Region, open_studies, write_png
+from carina.studies import Region, certainty_of, open_studies, write_png
 
 NIH = Path(__file__).parents[3] / "shared" / "data" / "nih"
 
@@ -147,7 +147,7 @@ def test_a_wrong_word_skips_the_study_with_row_and_column(read):
 
 
 def test_labels_of_a_cell_are_split():
-    assert split_labels("Mass | Nodule;Mass; nan ;Normal", None) == ["Mass", "Nodule"]
+    assert split_labels("Mass | Nodule;Mass; nan ;Normal", None) == ["Mass", "Nodule", "Normal"]
     assert split_labels("Mass, Nodule", ",") == ["Mass", "Nodule"]
     assert split_labels('["Mass", "Pleural effusion"]', None) == ["Mass", "Pleural effusion"]
     assert split_labels("[odd", None) == ["[odd"]
@@ -758,3 +758,26 @@ def test_a_table_and_a_folder_of_real_images_become_a_ground_benchmark(tmp_path)
         "atelectasis": 9, "cardiomegaly": 5, "infiltration": 5, "mass": 2, "pleural effusion": 2, "pneumonia": 20,
         "pneumothorax": 1,
     }  # fmt: skip
+
+
+# ---- words of doubt and denial ---------------------------------------------------------------------------------------
+
+
+def test_a_label_may_say_itself_that_something_is_uncertain_or_absent(read):
+    table = "image,patient,label\na.png,p1,Nodule\nb.png,p2,possible pneumothorax\nc.png,p3,no pneumothorax\n"
+    studies, imported = read(table, looked_for="listed")
+    assert {name: certainty_of(study, "pneumothorax") for name, study in studies.items()} == {
+        "a": "absent",
+        "b": "uncertain",
+        "c": "absent",
+    }
+    assert studies["a"].assessed.listed == ("nodule", "pneumothorax")
+    assert defects(imported) == {"wording": 2}
+    assert imported.unknown_names == []
+
+
+def test_an_unknown_name_is_counted_in_the_studies_that_have_it(read):
+    _, imported = read("image,label\na.png,dragon\nb.png,Nodule\nc.png,Nodule\n", looked_for="listed")
+    assert [one.message for one in imported.unknown_names] == [
+        "finding 'dragon' in 1 study: not a known name"
+    ]

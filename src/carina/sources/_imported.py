@@ -81,7 +81,8 @@ class ImportCounts(msgspec.Struct, kw_only=True):
     unmapped: dict[str, int] = {}
     """Records by field that has no place in Carina."""
     unknown_names: dict[Kind, dict[str, int]] = {}
-    """Studies by kind and name of what they hold, where the name is not known: see `carina.list_terms`."""
+    """Studies by kind and name of what they record, where the name is not known: see `carina.list_terms`. 0 for a name
+    that was looked for and is nowhere recorded."""
     skipped: list[Skipped] = []
     joins: dict[str, JoinCount] = {}
     """What was joined, by source."""
@@ -98,8 +99,9 @@ class ImportCounts(msgspec.Struct, kw_only=True):
         self.images += len(record.images)
         self.without_patient += record.patient is None
         if isinstance(record, Study):
-            for kind, name in find_unknown_names(record):
-                _increase(self.unknown_names.setdefault(kind, {}), [name])
+            for (kind, name), is_recorded in find_unknown_names(record).items():
+                counts = self.unknown_names.setdefault(kind, {})
+                counts[name] = counts.get(name, 0) + is_recorded
         else:
             self.questions += len(record.steps)
             _increase(self.cells, [f"{record.target or ''}/{record.path or ''}"])
@@ -139,8 +141,12 @@ class ImportCounts(msgspec.Struct, kw_only=True):
         for name in ("cells", "stages", "formats", "unmapped", "undecided"):
             setattr(self, name, dict(Counter(getattr(self, name)) + Counter(getattr(later, name))))
         for kind, names in later.unknown_names.items():
-            earlier = Counter(self.unknown_names.get(kind, {}))
-            self.unknown_names[kind] = dict(earlier + Counter(names))
+            counts = self.unknown_names.setdefault(kind, {})
+            for (
+                name,
+                times,
+            ) in names.items():  # not a sum of counters, which would lose names that are only looked for
+                counts[name] = counts.get(name, 0) + times
         for defect, count in later.defects.items():
             known = self.defects.setdefault(defect, DefectCount(first=count.first))
             known.times += count.times

@@ -20,8 +20,8 @@ from carina.studies.image_files import find_key_problem, inside
 from carina.studies.model import Anatomy, Annotation, Assessed, Device, Finding, Image, Study
 from carina.studies.pixels import read_header
 from carina.studies.region import Region
-from carina.studies.terms import find_term
-from carina.studies.vocabulary import Certainty, Drawn, View
+from carina.studies.terms import Term, find_term, is_no_finding, read_label
+from carina.studies.vocabulary import ABNORMALITY, Certainty, Drawn, View
 
 MissingImages: TypeAlias = Annotated[
     Literal["skip", "keep"],
@@ -35,6 +35,10 @@ ImageFolder: TypeAlias = Annotated[
 DEFECTS: Final[Mapping[str, str]] = {
     "region": "a box, polygon or mask with impossible numbers, without area or outside its image is left out",
     "conflict": "a label that contradicts one that is trusted more is left out",
+    "wording": "a label that says itself that something is possible or absent, such as 'mass?' or 'no mass', is "
+    "recorded as uncertain or absent",
+    "nothing": "a region whose label says that there is nothing, such as 'No finding' or 'no mass', is left out",
+    "nameless": "a label that says whether something is there, but not what, is left out",
 }
 """Defects that a draft counts, for the decorator of a source."""
 SECOND_RECORD: Final = "second record"
@@ -42,21 +46,50 @@ REPEATS: Final[Mapping[str, str]] = {
     SECOND_RECORD: "a study that comes twice: the id of the second gets a number"
 }
 """The defect of sources whose ids may repeat, which state `second_id=SECOND_RECORD`."""
-ABNORMALITY: Final = "abnormality"
-"""Name of the finding that stands for any: absent in an image that its source calls normal."""
+_COMBINED: Final[Mapping[tuple[Certainty, Certainty], Certainty | None]] = {
+    ("present", "present"): "present",
+    ("present", "uncertain"): "uncertain",
+    ("present", "absent"): "absent",
+    ("uncertain", "present"): "uncertain",
+    ("uncertain", "uncertain"): "uncertain",
+    ("uncertain", "absent"): "absent",
+    ("absent", "present"): "absent",
+    ("absent", "uncertain"): "uncertain",
+    ("absent", "absent"): None,
+}
+"""By the certainty that a label states of itself, and that which its source states of the label, what this comes to.
+Nothing where the source denies a denial: nobody knows what "no mass: no" means."""
 
 
 def name_of(label: str) -> str:
-    """The name under which a label is recorded: that of the vocabulary, else the label itself in lower case."""
-    term = find_term(label)
-    return term.name if term is not None else " ".join(label.replace("_", " ").lower().split())
+    """The name under which a label is recorded: that of the vocabulary, else the label itself in lower case.
+
+    Words that say whether it is present are left out; a label that names nothing, such as "No finding", has none.
+    """
+    words = read_label(label).words
+    term = find_term(words)
+    return term.name if term is not None else " ".join(words.replace("_", " ").lower().split())
+
+
+def combine_certainty(label: str, certainty: Certainty) -> Certainty | None:
+    """What the words of a label and the certainty that its source states come to; None for nothing."""
+    return _COMBINED[read_label(label).certainty, certainty]
 
 
 @lru_cache(maxsize=4096)
-def _classify(words: str) -> tuple[str, bool]:
-    """The name under which a label is recorded, and whether it is a device."""
-    term = find_term(words)
-    return name_of(words), term is not None and term.kind == "device"
+def _classify(words: str, certainty: Certainty) -> tuple[str, bool, Certainty | None]:
+    """The name under which a label is recorded, whether it is a device, and its certainty."""
+    term = find_term(read_label(words).words)
+    return name_of(words), term is not None and term.kind == "device", combine_certainty(words, certainty)
+
+
+def name_listed(labels: Iterable[str]) -> dict[str, Term | None]:
+    """Names of a closed list of labels, each with its term; without labels that say that nothing was found."""
+    named = {
+        name_of(label): find_term(read_label(label).words) for label in labels if not is_no_finding(label)
+    }
+    named.pop("", None)
+    return named
 
 
 def assess_labels(labels: Iterable[str], *, text: bool = False, readers: Iterable[str] = ()) -> Assessed:
@@ -74,7 +107,7 @@ def assess_labels(labels: Iterable[str], *, text: bool = False, readers: Iterabl
 
 @lru_cache(maxsize=64)
 def _assess_labels(labels: tuple[str, ...], text: bool) -> Assessed:  # noqa: FBT001 - of `assess_labels`
-    terms = {name_of(label): find_term(label) for label in labels}
+    terms = name_listed(labels)
     devices = [name for name, term in terms.items() if term is not None and term.kind == "device"]
     return Assessed(
         findings="listed" if len(devices) < len(terms) else "unknown",
@@ -262,14 +295,29 @@ class StudyDraft:
             label: As the source writes it.
             certainty: Whether it is present.
             words: What to look up in the vocabulary, where that is not the label.
+
+        Returns:
+            The finding or device; one that is not part of the study where the label names none, such as "No finding".
         """
-        thing = self._find_or_add(label, certainty, words or label)
-        if thing.certainty != certainty:
+        label = label.strip()
+        if not label:
+            raise RecordError("label", "is empty", kind="label")
+        words = self.names.get(label, words or label)
+        name, is_device, stated = _classify(words, certainty)
+        if not name or stated is None:
+            self.defects["nameless"] += not is_no_finding(words)
+            return _Thing(name, label, "absent", is_device)
+        if stated != certainty and not is_no_finding(words):
+            self.defects["wording"] += 1
+        thing = self._things.get(name)
+        if thing is None:
+            thing = self._things[name] = _Thing(name, label, stated, is_device)
+        if thing.certainty != stated:
             self.defects["conflict"] += 1
         return thing
 
     def state_normal(self, label: str) -> None:
-        """State that the source calls the images normal, such as by the label "No finding"."""
+        """State that the source calls the images normal; "No finding" means that in some sources, and not in others."""
         self.state(label, "absent", words=ABNORMALITY)
 
     def add_box(
@@ -371,7 +419,9 @@ class StudyDraft:
         """Add a finding or device with the region that a function makes."""
         thing = self.state(drawing.label, drawing.certainty)
         if thing.certainty == "absent":
-            return  # contradicts what is trusted more, and is counted as a conflict
+            # Where what is trusted more says so, `state` has counted a conflict.
+            self.defects["nothing"] += self._says_nothing(drawing)
+            return
         region = _make_or_empty(make_region)
         if not self._is_usable(drawing.image, region):
             return  # What was drawn is lost; that the source names the finding is not.
@@ -385,15 +435,12 @@ class StudyDraft:
             )
         )
 
-    def _find_or_add(self, label: str, certainty: Certainty, words: str) -> _Thing:
-        label = label.strip()
-        if not label:
-            raise RecordError("label", "is empty", kind="label")
-        name, is_device = _classify(self.names.get(label, words))
-        thing = self._things.get(name)
-        if thing is None:
-            thing = self._things[name] = _Thing(name, label, certainty, is_device)
-        return thing
+    def _says_nothing(self, drawing: Drawing) -> bool:
+        """Whether the label of a region says that what it names is not there."""
+        return _classify(self.names.get(drawing.label, drawing.label), drawing.certainty)[2] in (
+            None,
+            "absent",
+        )
 
     # ---- the study ---------------------------------------------------------------------------------------------------
 

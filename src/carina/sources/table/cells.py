@@ -27,10 +27,6 @@ CERTAINTIES: Final[Mapping[str, Certainty]] = {
     **dict.fromkeys(("-1", "-1.0", "uncertain", "unsure", "possible", "equivocal", "?"), "uncertain"),
 }
 """How tables write that a finding is present, absent or uncertain, in small letters."""
-NO_FINDING: Final = frozenset(
-    ("no finding", "no findings", "no abnormality", "no abnormalities", "normal", "healthy", "negative")
-)
-"""Labels that say that nothing was found, in small letters with spaces."""
 _DATE: Final = re.compile(
     r"(\d{4})([-/.]?)(\d{2})\2(\d{2})(?:[T ](\d{2}):?(\d{2})(?::?(\d{2})(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"
 )
@@ -57,7 +53,7 @@ def read_word(text: str, field: str) -> Certainty | None:
 
 
 def split_labels(text: str, separator: str | None) -> list[str]:
-    """The names of findings in a cell, without those that say that nothing was found.
+    """The labels in a cell.
 
     A cell that holds a JSON list of texts is read as such.
     """
@@ -80,12 +76,7 @@ def _decode_list(text: str) -> list[str] | None:
 
 def _clean_labels(labels: Sequence[str]) -> list[str]:
     cleaned = (label.strip() for label in labels)
-    return list(dict.fromkeys(label for label in cleaned if not is_blank(label) and not is_no_finding(label)))
-
-
-def is_no_finding(label: str) -> bool:
-    """Whether a label says that nothing was found."""
-    return " ".join(label.replace("_", " ").lower().split()) in NO_FINDING
+    return list(dict.fromkeys(label for label in cleaned if not is_blank(label)))
 
 
 def read_date(text: str, date_format: str | None) -> datetime.datetime | None:

@@ -12,10 +12,10 @@ from carina.sources._image_sets import IMAGE_ENDINGS
 from carina.sources._record import RecordError, SourceError, describe, printable
 from carina.sources._tables import Row
 from carina.sources._values import read_age, read_sex, read_split
-from carina.sources.table.cells import CERTAINTIES, is_blank, is_no_finding, read_date
+from carina.sources.table.cells import CERTAINTIES, is_blank, read_date
 from carina.sources.table.columns import TEXT, ColumnMap, ImageBy, apply_options
 from carina.sources.table.images import ImageFinder
-from carina.studies.terms import find_term
+from carina.studies.terms import find_term, is_no_finding
 
 SAMPLE: Final = 1000
 """Rows that are looked at."""
