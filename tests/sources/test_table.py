@@ -781,3 +781,25 @@ def test_an_unknown_name_is_counted_in_the_studies_that_have_it(read):
     assert [one.message for one in imported.unknown_names] == [
         "finding 'dragon' in 1 study: not a known name"
     ]
+
+
+# ---- encodings -------------------------------------------------------------------------------------------------------
+
+
+def test_a_table_of_another_encoding_keeps_its_ids_apart_and_says_so(read, tmp_path):
+    text = "image,study,patient,finding\na.png,M\u00fcller1,M\u00fcller,Nodule\nb.png,M\u00e4ller1,M\u00e4ller,Mass\n"
+    path = tmp_path / "table.csv"
+    path.write_bytes(text.encode("cp1252"))
+    studies, imported = read(None)
+    assert sorted(studies) == ["M\u00e4ller1", "M\u00fcller1"]
+    assert "# table.csv: not UTF-8, and read as Windows-1252 (cp1252); say otherwise with --encoding" in (
+        imported.plan.lines
+    )
+    studies, imported = read(None, encoding="cp1250")
+    assert sorted(studies) == ["M\u00e4ller1", "M\u00fcller1"]
+    assert "Windows" not in "".join(imported.plan.lines)
+    path.write_bytes(text.replace(",", "\t").encode("utf-16"))  # as Excel saves "Unicode text"
+    studies, _ = read(None)
+    assert sorted(studies) == ["M\u00e4ller1", "M\u00fcller1"]
+    with pytest.raises(SourceError, match="encoding 'klingon': not known"):
+        read(None, encoding="klingon")

@@ -16,7 +16,6 @@ from carina.sources._json import decode_as
 from carina.sources._record import RecordError, SourceError, describe
 from carina.sources._source import Item, Stream, source
 from carina.sources._study_draft import (
-    ABNORMALITY,
     DEFECTS,
     REPEATS,
     SECOND_RECORD,
@@ -29,7 +28,7 @@ from carina.sources._study_draft import (
 )
 from carina.sources._tables import Row, group_rows, read_rows
 from carina.sources._values import read_split
-from carina.studies.vocabulary import Split
+from carina.studies.vocabulary import ABNORMALITY, Split
 
 FILES: Final[Mapping[Split, str]] = {"train": "TBX11K_train.json", "val": "TBX11K_val.json"}
 TABLE: Final = "data.csv"

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
 
+from carina.sources._encodings import decode_file
 from carina.sources._frames import Frame, box_corners
 from carina.sources._image_sets import (
     DEFECTS,
@@ -124,13 +125,11 @@ def read_class_names(path: Path) -> dict[int, str]:
     """
     try:
         if path.suffix not in (".yaml", ".yml"):
-            text = read_file(path, error=SourceError, max_bytes=_MAX_LABEL_BYTES).decode(
-                "utf-8-sig", "replace"
-            )
-            found: object = text.rstrip().splitlines()
+            content = read_file(path, error=SourceError, max_bytes=_MAX_LABEL_BYTES)
+            found: object = decode_file(content).rstrip().splitlines()
         else:
-            content = read_yaml(path)
-            found = content.get("names") if isinstance(content, dict) else None
+            described = read_yaml(path)
+            found = described.get("names") if isinstance(described, dict) else None
     except SourceError:
         raise
     except CarinaError as error:
@@ -210,7 +209,7 @@ def _read_lines(root: Path, file: str, draft: ImageSetDraft) -> list[str]:
         content = read_file(path, max_bytes=_MAX_LABEL_BYTES)
     except CarinaError as error:
         raise RecordError("labels", str(error), kind="file") from error
-    return content.decode("utf-8-sig", "replace").splitlines()
+    return decode_file(content).splitlines()
 
 
 def _add_line(

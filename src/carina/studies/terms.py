@@ -326,11 +326,19 @@ def read_label(label: str) -> LabelMeaning:
     """
     if len(label) > _LONGEST_NAME or _find(label) is not None:
         return LabelMeaning(label, "present")
-    words, certainty = (label, "present") if is_no_finding(label) else split_certainty(label)
-    if not is_no_finding(words):
-        return LabelMeaning(words, certainty)
-    is_normal = _fold(words) in map(_fold, _terms().normal)
-    return LabelMeaning(ABNORMALITY if is_normal else "", "absent" if certainty == "present" else "uncertain")
+    if is_no_finding(label):
+        return LabelMeaning(_what_is_denied(label), "absent")
+    words, certainty = split_certainty(label)
+    return (
+        LabelMeaning(_what_is_denied(words), "uncertain")
+        if is_no_finding(words)
+        else LabelMeaning(words, certainty)
+    )
+
+
+def _what_is_denied(label: str) -> str:
+    """The finding that a label of no finding says is not there: any; none where it may be about a list of findings."""
+    return ABNORMALITY if _fold(label) in map(_fold, _terms().normal) else ""
 
 
 def is_known_name(name: str, kind: Kind) -> bool:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from carina.sources._encodings import describe_encoding
 from carina.sources._frames import FRAMES, BoxForm
 from carina.sources._image_sets import DEFECTS, assess, gather, name_studies
 from carina.sources._record import RecordError, SourceError
@@ -38,7 +39,10 @@ from carina.studies.vocabulary import Scope
 
 def plan_table(path: Path, options: Mapping[str, Any]) -> Plan:
     """The map of columns: what is printed is the file that is written."""
-    found, notes = _find_map(Table.open(path), options)
+    table = Table.open(path, options.get("encoding"))
+    found, notes = _find_map(table, options)
+    if table.is_delimited and table.encoding is None and (notice := describe_encoding(path)):
+        notes = [f"{notice}; say otherwise with --encoding", *notes]
     text = format_column_map(
         found, [f"Columns of {path.name}; edit a copy and give it back with --columns", *notes]
     )
@@ -71,6 +75,13 @@ def read_table(
     ] = None,
     columns: Annotated[
         Path | None, Meta(description=f"YAML file that says what the columns mean, such as an edited {FILE}.")
+    ] = None,
+    encoding: Annotated[
+        str | None,
+        Meta(
+            description="Encoding of a CSV file, such as cp1250. By default UTF-8, or UTF-16 where the file is marked "
+            "so; a file that is neither is read as cp1252."
+        ),
     ] = None,
     image_column: Annotated[str | None, Meta(description="Column that names the image.")] = None,
     image_by: Annotated[
@@ -158,7 +169,7 @@ def read_table(
     """Read one study for each image, or for each value of the column of studies."""
     options = dict(locals())  # the options by name, as `plan_table` gets them
     del options["path"]
-    table = Table.open(path)
+    table = Table.open(path, encoding)
     found, _ = _find_map(table, options)
     finder = ImageFinder(_image_folder(path, options), found.image_by)
     overview = _read_overview(table, found, finder)
