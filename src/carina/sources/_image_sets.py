@@ -297,7 +297,7 @@ class ImageSetDraft(StudyDraft):
         """State that something is present, absent or uncertain, unless the map leaves it out."""
         if self._is_left_out(label):
             self.defects["category"] += 1
-        elif not self._is_anatomy(label):
+        elif not self.is_anatomy(label):
             self.state(label, certainty)
 
     def draw_box(
@@ -374,7 +374,7 @@ class ImageSetDraft(StudyDraft):
             return
         lost = self.defects["region"]
         drawing = Drawing(label, on.key, ink.drawn, ink.annotator, ink.certainty)
-        if self._is_anatomy(label):
+        if self.is_anatomy(label):
             self.draw_anatomy(name_of(self.names.get(label, label)), drawing, make_region)
         else:
             self.draw_finding(drawing, make_region)
@@ -384,7 +384,8 @@ class ImageSetDraft(StudyDraft):
     def _is_left_out(self, label: str) -> bool:
         return label in self.categories and self.categories[label] is None
 
-    def _is_anatomy(self, label: str) -> bool:
+    def is_anatomy(self, label: str) -> bool:
+        """Whether a label names a structure of the body."""
         term = find_term(read_label(self.names.get(label, label)).words)
         return term is not None and term.kind == "anatomy"
 

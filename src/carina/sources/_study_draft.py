@@ -156,6 +156,8 @@ class _Thing:
     annotations: list[Annotation] = field(default_factory=list)
     stated_by: list[str] = field(default_factory=list)
     """Readers who state it."""
+    is_decided: bool = False
+    """Whether its certainty is what several readers come to."""
 
 
 class Drawing(NamedTuple):
@@ -300,21 +302,53 @@ class StudyDraft:
             The finding or device; one that is not part of the study where the label names none, such as "No finding".
         """
         label = label.strip()
-        if not label:
-            raise RecordError("label", "is empty", kind="label")
-        words = self.names.get(label, words or label)
-        name, is_device, stated = _classify(words, certainty)
-        if not name or stated is None:
-            self.defects["nameless"] += not is_no_finding(words)
-            return _Thing(name, label, "absent", is_device)
-        if stated != certainty and not is_no_finding(words):
-            self.defects["wording"] += 1
+        name, is_device, stated = self._interpret(label, certainty, words)
         thing = self._things.get(name)
+        if thing is not None and thing.is_decided:
+            return thing
+        self._count_wording(label, certainty, words, stated)
+        if not name or stated is None:
+            return _Thing(name, label, "absent", is_device)
         if thing is None:
             thing = self._things[name] = _Thing(name, label, stated, is_device)
         if thing.certainty != stated:
             self.defects["conflict"] += 1
         return thing
+
+    def read_statement(
+        self, label: str, certainty: Certainty, *, words: str = ""
+    ) -> tuple[str, Certainty | None]:
+        """The name and the certainty that a statement comes to, without stating it; counts defects as `state` does."""
+        name, _, stated = self._interpret(label.strip(), certainty, words)
+        self._count_wording(label.strip(), certainty, words, stated)
+        return name, stated
+
+    def decide(self, name: str, label: str, certainty: Certainty, *, stated_by: Iterable[str]) -> None:
+        """Record what several readers come to about a finding; no later statement changes it or contradicts it.
+
+        Args:
+            name: A name of `read_statement`.
+            label: As the source writes it.
+            certainty: What it comes to.
+            stated_by: Readers who state that it is present.
+        """
+        is_device = _classify(name, certainty)[1]
+        self._things[name] = _Thing(
+            name, label, certainty, is_device, stated_by=list(stated_by), is_decided=True
+        )
+
+    def _interpret(self, label: str, certainty: Certainty, words: str) -> tuple[str, bool, Certainty | None]:
+        if not label:
+            raise RecordError("label", "is empty", kind="label")
+        return _classify(self.names.get(label, words or label), certainty)
+
+    def _count_wording(self, label: str, certainty: Certainty, words: str, stated: Certainty | None) -> None:
+        """Count a label whose own words say something else than its source does, or that name nothing."""
+        if stated == certainty:
+            return
+        words = self.names.get(label, words or label)
+        if not is_no_finding(words):
+            self.defects["wording" if stated is not None and name_of(words) else "nameless"] += 1
 
     def state_normal(self, label: str) -> None:
         """State that the source calls the images normal; "No finding" means that in some sources, and not in others."""

@@ -32,6 +32,19 @@ _DATE: Final = re.compile(
 )
 
 
+_DECIMAL_COMMA: Final = re.compile(r"\s*([+-]?\d*),(\d+)\s*")
+
+
+def has_decimal_comma(text: str) -> bool:
+    """Whether a cell may be a number with a decimal comma."""
+    return _DECIMAL_COMMA.fullmatch(text) is not None
+
+
+def use_decimal_point(text: str) -> str:
+    """A number with a point instead of its decimal comma; any other text as it is."""
+    return _DECIMAL_COMMA.sub(r"\1.\2", text) if has_decimal_comma(text) else text
+
+
 def is_blank(text: str) -> bool:
     """Whether a cell says that there is no value."""
     return text.strip().lower() in BLANK

@@ -18,11 +18,12 @@ from carina.sources._record import RecordError, SourceError
 from carina.sources._series import UNKNOWN, Place, order_studies
 from carina.sources._source import Plan, Skipped, Stream, source
 from carina.sources._tables import Row
-from carina.sources.table.cells import is_blank, read_date, split_labels
+from carina.sources.table.cells import is_blank, read_date, split_labels, use_decimal_point
 from carina.sources.table.columns import (
     FILE,
     Blank,
     ColumnMap,
+    Decimal,
     Dialect,
     ImageBy,
     apply_options,
@@ -59,6 +60,7 @@ def plan_table(path: Path, options: Mapping[str, Any]) -> Plan:
     defects={
         **DEFECTS,
         "unnamed": "a region whose row names no finding, or several, is left out; the findings are kept",
+        "certainty": "a label whose cell of certainty is empty is not stated; where drawn or looked for, uncertain",
         "date": "a date that cannot be read is unknown",
         "age": "an age that cannot be read is unknown",
         "sex": "a sex that is not F, M or O is unknown",
@@ -135,6 +137,13 @@ def read_table(
             "the column of labels), or unknown. By default the findings with a column of their own."
         ),
     ] = None,
+    decimal: Annotated[
+        Decimal | None,
+        Meta(
+            description="Sign before the decimals of numbers in columns of their own. By default a point; a comma "
+            "where fields are not separated by commas and the numbers of boxes have one."
+        ),
+    ] = None,
     box_column: Annotated[
         tuple[str, ...],
         Meta(description="Column of a box: four times for its numbers, or once for all of them."),
@@ -182,6 +191,19 @@ def read_table(
         )
 
 
+def _each_row(table: Table, found: ColumnMap) -> Iterator[Row]:
+    """The rows of a table, with a point before the decimals of numbers."""
+    if found.decimal == ".":
+        return table.rows()
+    numeric = found.numeric()
+    return (_use_decimal_points(row, numeric) for row in table.rows())
+
+
+def _use_decimal_points(row: Row, columns: Iterable[str]) -> Row:
+    numbers = {name: use_decimal_point(row.values[name]) for name in columns if name in row.values}
+    return Row(row.file, row.number, {**row.values, **numbers}, row.fault)
+
+
 def _image_folder(path: Path, options: Mapping[str, Any]) -> Path:
     return options.get("images") or path.parent
 
@@ -191,7 +213,8 @@ def _find_map(table: Table, options: Mapping[str, Any]) -> tuple[ColumnMap, list
     file = options.get("columns")
     if file is None:
         rows = list(islice(table.rows(), SAMPLE))
-        found, notes = guess_columns(table.columns, rows, options, _image_folder(table.path, options))
+        images = _image_folder(table.path, options)
+        found, notes = guess_columns(table.columns, rows, options, images, delimiter=table.delimiter)
         check_column_map(found, table.columns, str(table.path))
         return found, notes
     fields = apply_options(msgspec.to_builtins(read_column_map(file)), options)
@@ -238,7 +261,7 @@ def _read_overview(table: Table, found: ColumnMap, finder: ImageFinder) -> _Over
     overview = _Overview(labels=set(found.findings.values()) | ({found.finding} if found.finding else set()))
     studies: dict[str, _Study] = {}
     times: dict[str, Any] = {}
-    for row in table.rows():
+    for row in _each_row(table, found):
         try:
             one = _identify(row, found, finder)
         except RecordError as error:
@@ -300,7 +323,7 @@ def _name_all(studies: Iterable[_Study]) -> dict[str, str]:
 def _read_rows(table: Table, found: ColumnMap, finder: ImageFinder) -> Iterator[tuple[str, NamedRow]]:
     """The rows of studies that can be told, each with the path of its image."""
     used = [column for _, column in found.used()]
-    for row in table.rows():
+    for row in _each_row(table, found):
         try:
             one = _identify(row, found, finder)
         except RecordError:
