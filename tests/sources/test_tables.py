@@ -152,6 +152,14 @@ def test_the_whole_file_decides_about_its_encoding(tmp_path):
     assert [row.values for row in read_rows(packed, ("id", "x"))] == [row.values for row in read]
 
 
+def test_a_mark_of_utf_8_belongs_to_no_column_whatever_follows(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"\xef\xbb\xbfid,x\nM\xfcller,1\n")
+    assert rows(path, "id", "x") == [{"id": "M\u00fcller", "x": "1"}]
+    ((row, place),) = index_rows(path, ("id", "x"))
+    assert read_row(path, place) == row
+
+
 def test_an_encoding_may_be_stated_and_damaged_text_is_named(tmp_path):
     path = tmp_path / "a.csv"
     path.write_bytes("id\n\u0141ukasz\n".encode("cp1250"))

@@ -82,6 +82,8 @@ def open_text(file: BinaryIO, encoding: str) -> io.TextIOWrapper:
     """The text of a file from its first byte on, without a byte order mark, with its own line ends."""
     known = {"utf-8": "utf-8-sig", "utf-16-le": "utf-16", "utf-16-be": "utf-16"}
     errors = _UNDEFINED_AS_CONTROLS if encoding == WINDOWS else "strict"
+    if encoding == WINDOWS and not file.read(len(codecs.BOM_UTF8)).startswith(codecs.BOM_UTF8):
+        file.seek(0)  # some programs add rows of another encoding to a file that is marked as UTF-8
     return io.TextIOWrapper(file, encoding=known.get(encoding, encoding), errors=errors, newline="")
 
 
