@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.sources.files import defects, read_studies, skips, write_text
 
-from carina.sources import SourceError, import_studies
+from carina.sources import SourceError, import_source, import_studies
 from carina.studies.region import Region
 
 HEADER = "{},Dice RCA (Mean),Dice RCA (Max),Landmarks,Left Lung,Right Lung,Heart,Height,Width"
@@ -134,3 +134,26 @@ def test_runs_are_those_of_an_independent_mask():
     mask = np.zeros((20, 30), bool)
     mask[3:8, 2:6] = True
     assert Region.from_chexmask(runs(2, 3, 4, 5), height=20, width=30) == Region.from_mask(mask)
+
+
+def test_a_mean_above_the_largest_estimate_is_swapped_with_it(tmp_path):
+    """As in the published file of CANDID-PTX; the estimate that `row` writes as the largest is 0.95."""
+    table = write_text(
+        tmp_path / "in/CANDID-PTX.csv", HEADER.format("ImageID"), row("a", "0.99"), row("b", "0.9")
+    )
+    studies, _ = read_studies("chexmask", table, tmp_path / "out")
+    assert [study.anatomy[0].quality for study in studies.values()] == [0.95, 0.9]
+
+
+def test_defects_of_a_joined_set_name_its_row(tmp_path):
+    folder = tmp_path / "mimic"
+    write_text(
+        folder / "mimic-cxr-2.0.0-metadata.csv",
+        "dicom_id,subject_id,study_id,ViewPosition,Rows,Columns,StudyDate,StudyTime",
+        "aaaa-1,19000001,59000001,PA,20,30,21800101,90000",
+    )
+    swapped = row("aaaa-1", right=(20, 3, 4, 5), left=(2, 3, 4, 5))
+    table = write_text(tmp_path / "x.csv", HEADER.format("dicom_id"), row("zzzz-1"), swapped)
+    joined = {"chexmask": table}
+    imported = import_source("mimic-cxr-jpg", folder, tmp_path / "out", joins=joined, workers=1)
+    assert {name: count.first for name, count, _ in imported.defects} == {"chexmask: sides": 2}

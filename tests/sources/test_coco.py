@@ -259,3 +259,11 @@ def test_groups_are_complete_and_lose_nothing(names):
 def test_ids_of_studies_are_unique(keys):
     named = name_studies(keys)
     assert len(set(named.values())) == len(named) == len(set(keys))
+
+
+def test_a_category_of_no_finding_is_never_a_finding(read):
+    categories = [{"id": 1, "name": "No finding"}, {"id": 2, "name": "Nodule"}]
+    studies, imported = read(document(box(bbox=[0, 0, 1, 1]), categories=categories), looked_for="listed")
+    assert studies["a"].findings == ()
+    assert studies["a"].assessed.listed == ("nodule",)
+    assert defects(imported) == {"nothing": 1, "patient": 1}

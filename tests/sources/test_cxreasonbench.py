@@ -129,6 +129,18 @@ def test_a_chain_becomes_a_case(folder, tmp_path):
     assert [step.stage for step in cases["cxreasonbench-rotation-img-6"].steps] == [1, 2, 2, 3, 4, 5, 6]
 
 
+def test_one_question_may_have_a_list_of_answers(folder, tmp_path):
+    drawn = {
+        "question": f"{DRAWN}Options: (a) 1st image, (b) 2nd image, (c) 3rd image",
+        "answer": ["(a) 1st image", "(c) 3rd image"],
+        "img_path": MASKS,
+    }
+    write_chain(folder, "rotation", "img-6", **{"stage2/basic": drawn})
+    cases, _ = read(folder, tmp_path / "bench")
+    (step,) = (step for step in cases["cxreasonbench-rotation-img-6"].steps if step.stage == 4)
+    assert (step.key.options, step.multiple) == (("a", "c"), True)
+
+
 def test_what_is_wrong_is_counted_with_its_reason(folder, tmp_path):
     _, imported = read(folder, tmp_path / "bench")
     assert [(item.place.rpartition(": ")[2], item.field, item.kind) for item in imported.skipped] == [

@@ -8,6 +8,7 @@ import pytest
 from carina.sources import SourceError, import_source
 from carina.sources.labelme import make_circle
 from carina.studies import write_png
+from carina.studies.assessment import states_no_abnormality
 
 RECTANGLE = {"label": "Effusion", "points": [[10, 20], [40, 60]], "shape_type": "rectangle", "flags": {}}
 
@@ -173,3 +174,11 @@ def test_a_folder_without_files_is_refused(tmp_path):
         import_source("labelme", tmp_path / "set", tmp_path / "out")
     with pytest.raises(SourceError, match="no such folder"):
         import_source("labelme", tmp_path / "nowhere", tmp_path / "out")
+
+
+def test_a_flag_or_shape_may_call_the_image_normal(read):
+    studies, _ = read(a=document(flags={"Normal": True, "No finding": True, "Nodule": False}))
+    assert states_no_abnormality(studies["a"]) is True
+    studies, imported = read(a=document(RECTANGLE | {"label": "normal"}))
+    assert states_no_abnormality(studies["a"]) is True
+    assert defects(imported) == {"nothing": 1}

@@ -182,3 +182,48 @@ def test_an_image_that_is_only_described_needs_a_key_below_the_root(draft, key):
         draft.describe_image(key, "PA", (4, 4))
     with pytest.raises(RecordError, match="is not a plain relative path"):
         draft.find_image(Path("nowhere"), (key,), "PA", "keep")
+
+
+@pytest.mark.parametrize(
+    ("label", "expected"),
+    [("No finding", []), ("no_findings", []), ("Normal", [("abnormality", "absent")]), ("negative", [])],
+)
+def test_a_label_that_says_that_there_is_nothing_is_never_a_finding(draft, label, expected):
+    draft.add_box(label, "a.png", (0, 0, 1, 1), annotator="R1")
+    study, defects = finished(draft)
+    assert [(one.name, one.certainty) for one in study.findings] == expected
+    assert not study.devices
+    assert not any(one.annotations for one in study.findings)
+    assert defects["nothing"] == 1
+
+
+def test_a_label_that_the_map_calls_normal_is_no_finding():
+    draft = StudyDraft("s", patient="p", source="mine", number=1, names={"healthy_lung": "normal"})
+    draft.state("healthy_lung")
+    study, _ = finished(draft)
+    assert [(one.name, one.label, one.certainty) for one in study.findings] == [
+        ("abnormality", "healthy_lung", "absent")
+    ]
+
+
+def test_words_of_doubt_and_denial_in_a_label_count_and_are_counted(draft):
+    draft.state("Nodule?")
+    draft.state("no effusion")
+    draft.state("possible mass", "absent")
+    draft.state("no edema", "absent")  # nobody knows what that means
+    draft.add_box("Atelectasis?", "a.png", (0, 0, 5, 5), annotator="R1")
+    draft.add_box("no fracture", "a.png", (0, 0, 5, 5), annotator="R1")
+    study, defects = finished(draft)
+    assert {one.name: (one.label, one.certainty, len(one.annotations)) for one in study.findings} == {
+        "nodule": ("Nodule?", "uncertain", 0),
+        "pleural effusion": ("no effusion", "absent", 0),
+        "mass": ("possible mass", "absent", 0),
+        "atelectasis": ("Atelectasis?", "uncertain", 1),
+        "fracture": ("no fracture", "absent", 0),
+    }
+    assert defects == {"wording": 4, "nameless": 1, "nothing": 1}
+
+
+def test_a_closed_list_has_names_without_doubt_and_nothing_else():
+    listed = assess_labels(("Mass?", "no effusion", "No finding", "Normal", "Edema")).listed
+    assert listed == ("edema", "mass", "pleural effusion")

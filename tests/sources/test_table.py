@@ -18,7 +18,7 @@ from carina.sources import SourceError, import_source
 from carina.sources._frames import Frame, box_corners
 from carina.sources.table.cells import read_boxes, read_date, read_polygons, split_labels
 from carina.store.errors import CarinaError, RegionError
-from carina.studies import Region, open_studies, write_png
+from carina.studies import Region, certainty_of, open_studies, write_png
 
 NIH = Path(__file__).parents[3] / "shared" / "data" / "nih"
 
@@ -111,12 +111,25 @@ def test_a_row_a_label_says_nothing_about_other_findings_unless_told(read):
 
 
 def test_a_column_may_say_whether_a_label_is_present(read):
-    studies, _ = read("image,label,certainty\na.png,Mass,absent\na.png,Nodule,uncertain\na.png,Edema,\n")
-    assert {f.name: f.certainty for f in studies["a"].findings} == {
-        "mass": "absent",
-        "nodule": "uncertain",
-        "edema": "present",
-    }
+    table = (
+        "image,label,certainty\na.png,Mass,absent\na.png,Nodule,uncertain\na.png,Edema,\nb.png,Edema,yes\n"
+    )
+    studies, imported = read(table)
+    # An empty cell states nothing.
+    stated = {"mass": "absent", "nodule": "uncertain"}
+    assert {f.name: f.certainty for f in studies["a"].findings} == stated
+    assert defects(imported)["certainty"] == 1
+    # Where it was looked for, what is not stated would be absent.
+    studies, _ = read(table, looked_for="listed")
+    assert {f.name: f.certainty for f in studies["a"].findings} == {**stated, "edema": "uncertain"}
+
+
+def test_a_region_whose_certainty_is_left_open_is_uncertain(read):
+    studies, imported = read("image,label,certainty,x,y,w,h\na.png,Mass,,1,2,3,4\nb.png,Mass,yes,1,2,3,4\n")
+    assert [(f.name, f.certainty, len(f.annotations)) for f in studies["a"].findings] == [
+        ("mass", "uncertain", 1)
+    ]
+    assert defects(imported)["certainty"] == 1
 
 
 def test_a_device_is_a_device(read):
@@ -147,7 +160,7 @@ def test_a_wrong_word_skips_the_study_with_row_and_column(read):
 
 
 def test_labels_of_a_cell_are_split():
-    assert split_labels("Mass | Nodule;Mass; nan ;Normal", None) == ["Mass", "Nodule"]
+    assert split_labels("Mass | Nodule;Mass; nan ;Normal", None) == ["Mass", "Nodule", "Normal"]
     assert split_labels("Mass, Nodule", ",") == ["Mass", "Nodule"]
     assert split_labels('["Mass", "Pleural effusion"]', None) == ["Mass", "Pleural effusion"]
     assert split_labels("[odd", None) == ["[odd"]
@@ -758,3 +771,138 @@ def test_a_table_and_a_folder_of_real_images_become_a_ground_benchmark(tmp_path)
         "atelectasis": 9, "cardiomegaly": 5, "infiltration": 5, "mass": 2, "pleural effusion": 2, "pneumonia": 20,
         "pneumothorax": 1,
     }  # fmt: skip
+
+
+# ---- words of doubt and denial ---------------------------------------------------------------------------------------
+
+
+def test_a_label_may_say_itself_that_something_is_uncertain_or_absent(read):
+    table = "image,patient,label\na.png,p1,Nodule\nb.png,p2,possible pneumothorax\nc.png,p3,no pneumothorax\n"
+    studies, imported = read(table, looked_for="listed")
+    assert {name: certainty_of(study, "pneumothorax") for name, study in studies.items()} == {
+        "a": "absent",
+        "b": "uncertain",
+        "c": "absent",
+    }
+    assert studies["a"].assessed.listed == ("nodule", "pneumothorax")
+    assert defects(imported) == {"wording": 2}
+    assert imported.unknown_names == []
+
+
+def test_an_unknown_name_is_counted_in_the_studies_that_have_it(read):
+    _, imported = read("image,label\na.png,dragon\nb.png,Nodule\nc.png,Nodule\n", looked_for="listed")
+    assert [one.message for one in imported.unknown_names] == [
+        "finding 'dragon' in 1 study: not a known name"
+    ]
+
+
+# ---- encodings -------------------------------------------------------------------------------------------------------
+
+
+def test_a_table_of_another_encoding_keeps_its_ids_apart_and_says_so(read, tmp_path):
+    text = "image,study,patient,finding\na.png,M\u00fcller1,M\u00fcller,Nodule\nb.png,M\u00e4ller1,M\u00e4ller,Mass\n"
+    path = tmp_path / "table.csv"
+    path.write_bytes(text.encode("cp1252"))
+    studies, imported = read(None)
+    assert sorted(studies) == ["M\u00e4ller1", "M\u00fcller1"]
+    assert "# table.csv: not UTF-8, and read as Windows-1252 (cp1252); say otherwise with --encoding" in (
+        imported.plan.lines
+    )
+    studies, imported = read(None, encoding="cp1250")
+    assert sorted(studies) == ["M\u00e4ller1", "M\u00fcller1"]
+    assert "Windows" not in "".join(imported.plan.lines)
+    path.write_bytes(text.replace(",", "\t").encode("utf-16"))  # as Excel saves "Unicode text"
+    studies, _ = read(None)
+    assert sorted(studies) == ["M\u00e4ller1", "M\u00fcller1"]
+    with pytest.raises(SourceError, match="encoding 'klingon': not known"):
+        read(None, encoding="klingon")
+
+
+# ---- readers ---------------------------------------------------------------------------------------------------------
+
+
+def opinions(study):
+    return {f.name: (f.certainty, f.stated_by) for f in study.findings}
+
+
+def test_a_reader_who_finds_nothing_counts_as_a_reader(read):
+    studies, imported = read(
+        "image,patient,finding,reader,x,y,w,h\n"
+        "a.png,p1,Nodule,R1,10,10,20,20\na.png,p1,No Finding,R2,,,,\na.png,p1,No Finding,R3,,,,\n"
+        "b.png,p2,Nodule,R1,10,10,20,20\nb.png,p2,nodules,R2,10,10,20,20\nb.png,p2,Normal,R3,,,,\n"
+        "c.png,p3,Normal,R1,,,,\nc.png,p3,Normal,R2,,,,\n"
+    )
+    assert {study.assessed.readers for study in studies.values()} == {("R1", "R2", "R3"), ("R1", "R2")}
+    assert opinions(studies["a"]) == {"nodule": ("uncertain", ("R1",))}
+    assert opinions(studies["b"]) == {"nodule": ("present", ("R1", "R2"))}
+    assert opinions(studies["c"]) == {"abnormality": ("absent", ())}
+    assert [drawn.annotator for drawn in studies["b"].findings[0].annotations] == ["R1", "R2"]
+    assert defects(imported) == {}
+
+
+def test_columns_of_findings_are_votes_of_their_reader(read):
+    table = "image,patient,reader,Nodule,Mass\na.png,p1,R1,0,0\na.png,p1,R2,1,0\na.png,p1,R3,0,0\n"
+    studies, imported = read(table + "b.png,p2,R1,0,\nb.png,p2,R2,1,\n")
+    assert opinions(studies["a"]) == {"nodule": ("uncertain", ("R2",)), "mass": ("absent", ())}
+    # Whichever row comes first: one of two readers is half of them.
+    assert opinions(studies["b"]) == {"nodule": ("present", ("R2",))}
+    assert studies["b"].assessed.listed == ("nodule",)
+    assert defects(imported) == {}
+
+
+def test_readers_of_different_images_of_a_study_do_not_outvote_each_other(read):
+    studies, _ = read(
+        "study,image,patient,reader,finding\n"
+        "s,a.png,p1,R1,Nodule\ns,b.png,p1,R2,No finding\ns,b.png,p1,R3,No finding\n"
+    )
+    assert opinions(studies["s"]) == {"nodule": ("present", ("R1",))}
+
+
+def test_one_reader_does_not_vote(read):
+    studies, _ = read("image,patient,reader,Nodule\na.png,p1,R1,1\nb.png,p2,R2,1\n")
+    assert [study.assessed.readers for study in studies.values()] == [(), ()]
+    assert opinions(studies["a"]) == {"nodule": ("present", ())}
+
+
+# ---- decimal commas --------------------------------------------------------------------------------------------------
+
+COMMAS = "file;patient;finding;x;y;w;h\na.png;p1;Nodule;10,5;10;20,25;20\nb.png;p2;Nodule;10;10;20;20\n"
+
+
+def test_decimal_commas_are_read_where_commas_are_no_delimiter(read):
+    studies, imported = read(COMMAS)
+    points = COMMAS.replace(",", ".").replace(";", ",")
+    expected, _ = read(points)
+    assert boxes_of(studies["a"]) == boxes_of(expected["a"]) != []
+    assert "decimal: ','" in imported.plan.lines
+    assert (
+        "# decimal: x has numbers with a decimal comma; say otherwise with --decimal" in imported.plan.lines
+    )
+
+
+def test_a_column_with_points_has_no_decimal_commas(read):
+    mixed = COMMAS.replace("b.png;p2;Nodule;10;", "b.png;p2;Nodule;1.024,5;")
+    studies, imported = read(mixed.replace("20,25", "20"))
+    assert boxes_of(studies["a"]) == []
+    assert "decimal: ','" not in imported.plan.lines
+
+
+def test_a_decimal_comma_in_quotes_is_asked_about(read):
+    table = 'file,patient,finding,x,y,w,h\na.png,p1,Nodule,"10,5",10,20,20\n'
+    studies, imported = read(table)
+    assert boxes_of(studies["a"]) == []
+    assert "# ignored: x: has numbers with a comma; if that is the decimal sign, say so with --decimal ," in (
+        imported.plan.lines
+    )
+    studies, _ = read(table, decimal=",")
+    assert len(boxes_of(studies["a"])) == 1
+
+
+def test_a_column_of_dates_that_begin_with_the_day_names_its_option(read):
+    table = "image,patient,date\na.png,p1,01.02.2020\nb.png,p1,02.02.2020\n"
+    _, imported = read(table)
+    (line,) = (line for line in imported.plan.lines if line.startswith("# ignored: date"))
+    assert "'01.02.2020'" in line
+    assert "--date-format" in line
+    studies, _ = read(table, date_format="%d.%m.%Y")
+    assert [str(study.date) for study in studies.values()] == ["2020-02-01", "2020-02-02"]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from tests.sources.files import write_text
 
 from carina.sources import SourceError
+from carina.sources._encodings import describe_encoding
 from carina.sources._record import RecordError
 from carina.sources._tables import group_rows, index_rows, read_row, read_rows
 
@@ -119,10 +120,53 @@ def test_a_missing_table_is_named_with_its_columns(tmp_path):
         rows(tmp_path, "id")
 
 
-def test_unnamed_columns_and_other_encodings_do_not_matter(tmp_path):
+def test_unnamed_columns_do_not_matter(tmp_path):
+    assert rows(write_text(tmp_path / "a.csv", ",id,x", "0,a,b"), "id", "x") == [{"id": "a", "x": "b"}]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "cp1252", "utf-16"])
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+def test_ids_that_differ_in_a_file_of_any_encoding_differ_when_they_are_read(tmp_path, encoding, end):
     path = tmp_path / "a.csv"
-    path.write_bytes(b",id,x\n0,a,caf\xe9\n")
-    assert rows(path, "id", "x") == [{"id": "a", "x": "caf\ufffd"}]
+    names = ["M\u00fcller1", "M\u00e4ller1", "plain", "\u00c3\u00a4"]
+    path.write_bytes(end.join(["id,Gr\u00f6\u00dfe", *(f"{name},1" for name in names), ""]).encode(encoding))
+    columns = ("id", "Gr\u00f6\u00dfe")
+    assert [row.text("id") for row in read_rows(path, columns)] == names
+    indexed = list(index_rows(path, columns))
+    assert [read_row(path, place) for _, place in indexed] == [row for row, _ in indexed]
+    assert [row for row, _ in indexed] == list(read_rows(path, columns))
+
+
+def test_the_whole_file_decides_about_its_encoding(tmp_path):
+    """The first byte that is not UTF-8 stands after megabytes that are, in a row of the same id."""
+    path = tmp_path / "a.csv"
+    filled = b"".join(b"%d,\xc3\xa4\n" % number for number in range(300_000))
+    path.write_bytes(b"id,x\n" + filled + b"last,\x81\x8d\xe4\n")
+    read = list(read_rows(path, ("id", "x")))
+    assert (read[0].text("x"), read[-1].text("x")) == ("\u00c3\u00a4", "\x81\x8d\u00e4")
+    *_, (_, place) = index_rows(path, ("id", "x"))
+    assert read_row(path, place) == read[-1]
+    assert describe_encoding(path) == "a.csv: not UTF-8, and read as Windows-1252 (cp1252)"
+    packed = tmp_path / "a.csv.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    assert [row.values for row in read_rows(packed, ("id", "x"))] == [row.values for row in read]
+
+
+def test_a_mark_of_utf_8_belongs_to_no_column_whatever_follows(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"\xef\xbb\xbfid,x\nM\xfcller,1\n")
+    assert rows(path, "id", "x") == [{"id": "M\u00fcller", "x": "1"}]
+    ((row, place),) = index_rows(path, ("id", "x"))
+    assert read_row(path, place) == row
+
+
+def test_an_encoding_may_be_stated_and_damaged_text_is_named(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes("id\n\u0141ukasz\n".encode("cp1250"))
+    assert rows(path, "id", encoding="cp1250") == [{"id": "\u0141ukasz"}]
+    path.write_bytes("id\na\n".encode("utf-16")[:-1])
+    with pytest.raises(SourceError, match=r"a\.csv: cannot be read as text"):
+        rows(path, "id")
 
 
 def test_rows_are_grouped_in_the_order_of_the_file(tmp_path):

@@ -1,18 +1,21 @@
 """TBX11K as COCO files and in the simplified form of Kaggle."""
 
 import csv
+import json
 
 import pytest
 from tests.sources.files import boxes, defects, read_studies, skips, write_image, write_json, write_text
 
 from carina.sources import SourceError, import_studies
 from carina.sources._study_draft import name_of
+from carina.studies import certainty_of
 
 CATEGORIES = [
     {"id": 1, "name": "ActiveTuberculosis", "supercategory": "TB"},
     {"id": 2, "name": "ObsoletePulmonaryTuberculosis", "supercategory": "TB"},
     {"id": 3, "name": "PulmonaryTuberculosis", "supercategory": "TB"},
 ]
+KINDS = tuple(category["name"] for category in CATEGORIES)
 LISTED = tuple(sorted({name_of(category["name"]) for category in CATEGORIES}))
 
 
@@ -75,6 +78,25 @@ def test_the_folder_tells_healthy_sick_and_tuberculosis(coco, tmp_path):
     assert findings(studies["s0001"]) == {"abnormality": ("sick", "present", [])}
     # An image of tuberculosis on which nothing is drawn.
     assert findings(studies["tb1199"]) == {name_of("PulmonaryTuberculosis"): ("tb", "present", [])}
+
+
+def test_no_kind_is_absent_where_the_kind_of_a_tuberculosis_is_not_told(tmp_path):
+    path = make_coco(tmp_path)
+    file = path / "annotations/json/TBX11K_train.json"
+    export = json.loads(file.read_text())
+    (unknown,) = (one["id"] for one in CATEGORIES if one["name"] == "PulmonaryTuberculosis")
+    export["annotations"][0]["category_id"] = unknown
+    export["annotations"] = export["annotations"][:1]
+    write_json(file, export)
+    studies, _ = read_studies("tbx11k", path, tmp_path / "out")
+    for name in ("tb0005", "tb1199"):  # one box of unknown kind; no box
+        told = {kind: certainty_of(studies[name], name_of(kind)) for kind in KINDS}
+        assert told == {
+            "ActiveTuberculosis": None,
+            "ObsoletePulmonaryTuberculosis": None,
+            "PulmonaryTuberculosis": "present",
+        }
+    assert {certainty_of(studies["h0001"], name_of(kind)) for kind in KINDS} == {"absent"}
 
 
 def test_the_simplified_form(tmp_path):

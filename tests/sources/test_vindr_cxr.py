@@ -3,7 +3,7 @@
 import pytest
 from tests.sources.files import boxes, defects, read_studies, skips, write_image, write_text
 
-from carina.sources import SourceError, import_studies
+from carina.sources import SourceError, import_source, import_studies
 from carina.sources._study_draft import name_of
 from carina.sources.vindr_cxr import COMPETITION_LABELS, LOCAL_LABELS
 from carina.studies import certainty_of
@@ -166,3 +166,12 @@ def test_images_are_needed_or_their_sizes(kaggle, tmp_path):
 def test_missing_annotations_say_what_to_put_where(tmp_path):
     with pytest.raises(SourceError, match=r"annotations_train\.csv: missing; put annotations/ of PhysioNet"):
         import_studies("vindr-cxr", tmp_path, tmp_path.with_name("out"), workers=1)
+
+
+def test_a_table_that_is_not_utf_8_is_named(tmp_path):
+    text = "image_id,class_name,rad_id,x_min,y_min,x_max,y_max\na,Nodule/Mass,M\u00fcller,1,2,3,4\n"
+    (tmp_path / "in").mkdir()
+    (tmp_path / "in/train.csv").write_bytes(text.encode("cp1252"))
+    write_image(tmp_path / "in/train/a.png", 20, 20)
+    imported = import_source("vindr-cxr", tmp_path / "in", tmp_path / "out", workers=1)
+    assert imported.plan.lines == ("Notice: train.csv: not UTF-8, and read as Windows-1252 (cp1252)",)

@@ -129,16 +129,14 @@ def test_names_must_be_there(tmp_path):
     [
         ("0 0.25 0.5 0.3", "line"),
         ("0 0.25 0.5 0.3 0.5 0.9", "line"),
-        ("0 nan 0.5 0.3 0.5", "line"),
-        ("0 inf 0.5 0.3 0.5", "line"),
-        ("0 1e400 0.5 0.3 0.5", "line"),
+        ("nan 0.25 0.5 0.3 0.5", "category"),
         ("Effusion 0.25 0.5 0.3 0.5", "line"),
         ("7 0.25 0.5 0.3 0.5", "category"),
         ("0.5 0.25 0.5 0.3 0.5", "category"),
         ("-1 0.25 0.5 0.3 0.5", "category"),
         ("x" * 100_000, "line"),
     ],
-    ids=["short", "confidence", "nan", "infinite", "large", "name", "class", "half", "negative", "huge"],
+    ids=["short", "confidence", "nan", "name", "class", "half", "negative", "huge"],
 )
 def test_a_wrong_line_skips_the_image_with_the_line(read, line, kind):
     studies, imported = read(f"{BOX}\n{line}\n")
@@ -155,10 +153,24 @@ def test_a_wrong_line_skips_the_image_with_the_line(read, line, kind):
         ("0 0.25 0.5 -0.3 0.5", "region"),
         ("0 0.25 0.5 0 0", "region"),
         ("0 7 7 0.1 0.1", "region"),
+        ("0 nan 0.5 0.3 0.5", "region"),
+        ("0 inf 0.5 0.3 0.5", "region"),
+        ("0 1e400 0.5 0.3 0.5", "region"),
+        ("0 0.1 0.1 0.1 nan 0.2 0.2", "region"),
         ("0 0.05 0.5 0.3 0.5", "cut"),
         ("0 0.1 0.1 0.1 0.1 0.1 0.1", "region"),
     ],
-    ids=["negative", "empty", "outside", "over the border", "one point"],
+    ids=[
+        "negative",
+        "empty",
+        "outside",
+        "nan",
+        "infinite",
+        "large",
+        "polygon",
+        "over the border",
+        "one point",
+    ],
 )
 def test_a_region_that_cannot_be_drawn_is_counted(read, line, defect):
     studies, imported = read(line)

@@ -17,6 +17,7 @@ from carina.percept import LESIONS
 from carina.phantom import make_phantoms
 from carina.store.errors import CarinaError
 from carina.studies import vocabulary
+from carina.studies.certainty_words import split_certainty
 from carina.studies.model import Assessed, Device, Finding, Image, Study
 from carina.studies.terms import (
     NO_FINDING_LABELS,
@@ -34,6 +35,7 @@ from carina.studies.terms import (
     map_labels,
     name_label,
     nearest_term,
+    read_label,
 )
 
 TERMS = list_terms()
@@ -302,6 +304,66 @@ def test_no_finding_is_a_statement(label):
     assert not is_no_finding("no")
 
 
+@pytest.mark.parametrize(
+    ("label", "words", "certainty"),
+    [
+        ("Pneumothorax", "Pneumothorax", "present"),
+        ("Pneumothorax?", "Pneumothorax", "uncertain"),
+        ("?Pneumothorax", "Pneumothorax", "uncertain"),
+        ("pneumothorax (?)", "pneumothorax", "uncertain"),
+        ("TB?", "TB", "uncertain"),
+        ("possible pneumothorax", "pneumothorax", "uncertain"),
+        ("Probable_Nodule", "Nodule", "uncertain"),
+        ("suspected mass", "mass", "uncertain"),
+        ("suspicion of mass", "mass", "uncertain"),
+        ("likely pneumonia", "pneumonia", "uncertain"),
+        ("r/o fracture", "fracture", "uncertain"),
+        ("rule out fracture", "fracture", "uncertain"),
+        ("cannot exclude effusion", "effusion", "uncertain"),
+        ("effusion, cannot be excluded", "effusion", "uncertain"),
+        ("probably no effusion", "effusion", "uncertain"),
+        ("no effusion", "effusion", "absent"),
+        ("no_effusion", "effusion", "absent"),
+        ("NoEffusion", "Effusion", "absent"),
+        ("without effusion", "effusion", "absent"),
+        ("absent effusion", "effusion", "absent"),
+        ("effusion (absent)", "effusion", "absent"),
+        ("negative for TB", "TB", "absent"),
+        ("no evidence of TB", "TB", "absent"),
+        ("COVID-19 negative", "COVID-19", "absent"),
+        ("Normal", "abnormality", "absent"),
+        ("Normal?", "abnormality", "uncertain"),
+        ("No finding", "", "absent"),
+        ("Negative", "", "absent"),
+        ("?", "", "uncertain"),
+        ("x" * 300 + "?", "x" * 300 + "?", "present"),
+    ],
+)
+def test_what_a_label_says_of_itself(label, words, certainty):
+    assert read_label(label) == (words, certainty)
+
+
+def test_no_known_name_says_of_itself_that_it_is_absent_or_uncertain():
+    for term in TERMS:
+        for name in (term.name, *term.synonyms):
+            assert split_certainty(name) == (name, "present")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "no pneumothorax",
+        "pneumothorax?",
+        "possible pneumothorax",
+        "non-pneumothorax",
+        "Pneumothorax (resolved)",
+    ],
+)
+def test_a_denial_or_a_doubt_is_not_taken_for_the_plain_name(name):
+    assert find_term(name) is None
+    assert nearest_term(name) is None
+
+
 # ---- names of studies -----------------------------------------------------------------------------------------------
 
 
@@ -323,13 +385,19 @@ def test_unknown_names_of_a_study():
     assessed = Assessed(findings="listed", listed=("edema", "pacemaker", "Mass", "PICC"))
     study = a_study(findings=findings, devices=devices, assessed=assessed)
     assert find_unknown_names(study) == {
-        ("finding", "Edema"),
-        ("finding", "dragon"),
-        ("finding", "pacemaker"),
-        ("finding", "Mass"),
-        ("device", "PICC"),
+        ("finding", "Edema"): True,
+        ("finding", "dragon"): True,
+        ("finding", "pacemaker"): True,
+        ("finding", "Mass"): False,
+        ("device", "PICC"): True,
     }
-    assert find_unknown_names(a_study()) == set()
+    assert find_unknown_names(a_study()) == {}
+
+
+def test_the_names_for_anything_of_a_kind_are_known():
+    findings = (Finding(id="f1", name="abnormality", certainty="absent"),)
+    devices = (Device(id="d1", name="device", certainty="present"),)
+    assert find_unknown_names(a_study(findings=findings, devices=devices)) == {}
 
 
 @pytest.mark.parametrize(
@@ -340,12 +408,13 @@ def test_unknown_names_of_a_study():
             "finding 'Edema' in 2 studies: not a known name, did you mean 'edema'?",
         ),
         (UnknownName("finding", "dragon", 1), "finding 'dragon' in 1 study: not a known name"),
+        (UnknownName("finding", "dragon", 0), "finding 'dragon', which was looked for: not a known name"),
         (
             UnknownName("finding", "pacemaker", 1),
             "finding 'pacemaker' in 1 study: known as the name of a device",
         ),
     ],
-    ids=["other spelling", "nothing close", "other kind"],
+    ids=["other spelling", "nothing close", "only looked for", "other kind"],
 )
 def test_what_is_said_of_an_unknown_name(unknown, message):
     assert unknown.message == message

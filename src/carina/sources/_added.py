@@ -15,7 +15,7 @@ import msgspec
 
 from carina.reports import read_report
 from carina.sources._source import Item, Repaired, Skipped
-from carina.sources._study_draft import name_of
+from carina.sources._study_draft import combine_certainty, name_of
 from carina.studies.assessment import drop_partial_denials
 from carina.studies.model import (
     Anatomy,
@@ -30,7 +30,7 @@ from carina.studies.model import (
     Statement,
     Study,
 )
-from carina.studies.terms import find_term
+from carina.studies.terms import find_term, read_label
 from carina.studies.vocabulary import Certainty, Section, Severity, Split, Trend
 
 Fact = TypeVar("Fact", Finding, Device)
@@ -91,13 +91,22 @@ def unwrap(item: Study | Repaired) -> tuple[Study, Counter[str]]:
     return item, Counter()
 
 
-def wrap(item: Study | Repaired, study: Study, defects: Counter[str], number: int) -> Study | Repaired:
+def wrap(
+    item: Study | Repaired,
+    study: Study,
+    defects: Counter[str],
+    number: int,
+    *,
+    joined_rows: Mapping[str, int] | None = None,
+) -> Study | Repaired:
     """The changed study, with the defects and unmapped fields of the item that it was."""
     unmapped = item.unmapped if isinstance(item, Repaired) else ()
     if not defects.total() and not unmapped:
         return study
     number = item.number if isinstance(item, Repaired) else number
-    return Repaired(record=study, number=number, defects=dict(+defects), unmapped=unmapped)
+    return Repaired(
+        record=study, number=number, defects=dict(+defects), unmapped=unmapped, joined_rows=joined_rows or {}
+    )
 
 
 def add_to_study(study: Study, addition: Addition, defects: Counter[str]) -> Study:
@@ -113,6 +122,8 @@ def add_to_study(study: Study, addition: Addition, defects: Counter[str]) -> Stu
     joined: set[str] = set()
     is_compared = addition.prior is None or _may_follow(study, addition.prior)
     for added in addition.findings:
+        if not name_of(added.label):
+            continue  # a label that says that nothing was found
         if added.trend is not None and not is_compared:
             defects["trend"] += 1
             added = replace(added, trend=None)  # noqa: PLW2901 - the rest of it is used
@@ -142,18 +153,18 @@ def _may_follow(study: Study, prior: str) -> bool:
 def _join_fact(
     facts: Mapping[str, Finding | Device], added: AddedFinding, joined: set[str], defects: Counter[str]
 ) -> Finding | Device:
-    name = name_of(added.label)
+    name, certainty = name_of(added.label), _certainty_of(added)
     # What is denied on one side says nothing of the other.
     known = drop_partial_denials(facts.values())
     same = (fact for fact in known if fact.name == name and fact.id not in joined)
     fact = next(same, None)
     if fact is None:
         fact = _new_fact(facts, name, added)
-    elif added.certainty not in (None, fact.certainty):
+    elif certainty not in (None, fact.certainty):
         defects["conflict"] += 1
         if added.automatic:
             return fact
-    certainty, trend = added.certainty or fact.certainty, added.trend
+    certainty, trend = certainty or fact.certainty, added.trend
     if trend is not None and certainty == "absent" and trend != "resolved":
         defects["trend"] += 1
         trend = None
@@ -169,10 +180,17 @@ def _join_fact(
 
 
 def _new_fact(facts: Mapping[str, Finding | Device], name: str, added: AddedFinding) -> Finding | Device:
-    term = find_term(added.label)
+    term = find_term(read_label(added.label).words)
     kind, letter = (Device, "d") if term is not None and term.kind == "device" else (Finding, "f")
     label = added.label if added.label != name else None
-    return kind(id=_new_id(facts, letter), name=name, label=label, certainty=added.certainty or "uncertain")
+    return kind(
+        id=_new_id(facts, letter), name=name, label=label, certainty=_certainty_of(added) or "uncertain"
+    )
+
+
+def _certainty_of(added: AddedFinding) -> Certainty | None:
+    """Whether it is present, by what was stated and by the words of its label."""
+    return None if added.certainty is None else combine_certainty(added.label, added.certainty)
 
 
 def _new_id(facts: Iterable[str], letter: str) -> str:

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from carina.sources._record import RecordError, SourceError, describe, printable
 from carina.sources._study_draft import DEFECTS as DRAFT_DEFECTS
-from carina.sources._study_draft import Drawing, StudyDraft, name_of
+from carina.sources._study_draft import Drawing, StudyDraft, name_listed, name_of
 from carina.sources._values import SPLITS
 from carina.store.documents import read_yaml
 from carina.store.errors import CarinaError
@@ -22,7 +22,7 @@ from carina.store.files import sha256
 from carina.studies.image_files import inside
 from carina.studies.model import Assessed, Image
 from carina.studies.region import Region
-from carina.studies.terms import find_term
+from carina.studies.terms import find_term, read_label
 from carina.studies.vocabulary import Certainty, Drawn, Scope, Split
 
 T = TypeVar("T")
@@ -94,8 +94,8 @@ def assess(looked_for: Scope, labels: Iterable[str], names: Mapping[str, str | N
 
     That every finding was looked for says nothing about devices, unless they are on the list.
     """
-    ours = [names.get(label, label) for label in labels]
-    listed = {name_of(label): find_term(label) for label in ours if label}
+    ours = (names.get(label, label) for label in labels)
+    listed = name_listed(label for label in ours if label)
     terms = {name: term.kind if term is not None else "finding" for name, term in listed.items()}
     if looked_for == "unknown":
         return Assessed()
@@ -297,7 +297,7 @@ class ImageSetDraft(StudyDraft):
         """State that something is present, absent or uncertain, unless the map leaves it out."""
         if self._is_left_out(label):
             self.defects["category"] += 1
-        elif not self._is_anatomy(label):
+        elif not self.is_anatomy(label):
             self.state(label, certainty)
 
     def draw_box(
@@ -374,7 +374,7 @@ class ImageSetDraft(StudyDraft):
             return
         lost = self.defects["region"]
         drawing = Drawing(label, on.key, ink.drawn, ink.annotator, ink.certainty)
-        if self._is_anatomy(label):
+        if self.is_anatomy(label):
             self.draw_anatomy(name_of(self.names.get(label, label)), drawing, make_region)
         else:
             self.draw_finding(drawing, make_region)
@@ -384,8 +384,9 @@ class ImageSetDraft(StudyDraft):
     def _is_left_out(self, label: str) -> bool:
         return label in self.categories and self.categories[label] is None
 
-    def _is_anatomy(self, label: str) -> bool:
-        term = find_term(self.names.get(label, label))
+    def is_anatomy(self, label: str) -> bool:
+        """Whether a label names a structure of the body."""
+        term = find_term(read_label(self.names.get(label, label)).words)
         return term is not None and term.kind == "anatomy"
 
 

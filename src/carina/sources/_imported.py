@@ -81,7 +81,8 @@ class ImportCounts(msgspec.Struct, kw_only=True):
     unmapped: dict[str, int] = {}
     """Records by field that has no place in Carina."""
     unknown_names: dict[Kind, dict[str, int]] = {}
-    """Studies by kind and name of what they hold, where the name is not known: see `carina.list_terms`."""
+    """Studies by kind and name of what they record, where the name is not known: see `carina.list_terms`. 0 for a name
+    that was looked for and is nowhere recorded."""
     skipped: list[Skipped] = []
     joins: dict[str, JoinCount] = {}
     """What was joined, by source."""
@@ -98,19 +99,27 @@ class ImportCounts(msgspec.Struct, kw_only=True):
         self.images += len(record.images)
         self.without_patient += record.patient is None
         if isinstance(record, Study):
-            for kind, name in find_unknown_names(record):
-                _increase(self.unknown_names.setdefault(kind, {}), [name])
+            for (kind, name), is_recorded in find_unknown_names(record).items():
+                counts = self.unknown_names.setdefault(kind, {})
+                counts[name] = counts.get(name, 0) + is_recorded
         else:
             self.questions += len(record.steps)
             _increase(self.cells, [f"{record.target or ''}/{record.path or ''}"])
             _increase(self.stages, [str(step.stage) for step in record.steps])
             _increase(self.formats, [step.format for step in record.steps])
 
-    def add_defects(self, number: int, defects: Mapping[str, int], unmapped: Iterable[str] = ()) -> None:
-        """Count the defects of one record."""
+    def add_defects(
+        self,
+        number: int,
+        defects: Mapping[str, int],
+        unmapped: Iterable[str] = (),
+        joined_rows: Mapping[str, int] | None = None,
+    ) -> None:
+        """Count the defects of one record; those of a joined set are known by the row of that set."""
         _increase(self.unmapped, unmapped)
         for defect, times in defects.items():
-            count = self.defects.setdefault(defect, DefectCount(first=number))
+            first = (joined_rows or {}).get(defect, number)
+            count = self.defects.setdefault(defect, DefectCount(first=first))
             count.times += times
             count.records += 1
 
@@ -132,8 +141,12 @@ class ImportCounts(msgspec.Struct, kw_only=True):
         for name in ("cells", "stages", "formats", "unmapped", "undecided"):
             setattr(self, name, dict(Counter(getattr(self, name)) + Counter(getattr(later, name))))
         for kind, names in later.unknown_names.items():
-            earlier = Counter(self.unknown_names.get(kind, {}))
-            self.unknown_names[kind] = dict(earlier + Counter(names))
+            counts = self.unknown_names.setdefault(kind, {})
+            for (
+                name,
+                times,
+            ) in names.items():  # not a sum of counters, which would lose names that are only looked for
+                counts[name] = counts.get(name, 0) + times
         for defect, count in later.defects.items():
             known = self.defects.setdefault(defect, DefectCount(first=count.first))
             known.times += count.times

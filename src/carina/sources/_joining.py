@@ -114,6 +114,7 @@ def add_joined(joined: Sequence[JoinedSource], item: Item) -> Item:
     ):
         return item
     study, defects = unwrap(item)
+    first_rows: dict[str, int] = {}
     for one in joined:
         own: Counter[str] = Counter()
         for image in study.images:
@@ -122,14 +123,16 @@ def add_joined(joined: Sequence[JoinedSource], item: Item) -> Item:
                 RowPlace(int(row["number"]), int(row["start"]), int(row["end"]))
                 for row in _open_index(one.index_file)[start:end]
             ]
+            if not places:
+                continue
             try:
-                addition = one.make(one.path, places, image) if places else Addition()
+                study = add_to_study(study, one.make(one.path, places, image), own)
             except RecordError:
                 own["row"] += 1
-                continue
-            study = add_to_study(study, addition, own)
+            for defect in +own:
+                first_rows.setdefault(f"{one.name}: {defect}", places[0].number)
         defects.update({f"{one.name}: {defect}": times for defect, times in own.items()})
-    return wrap(item, study, defects, 0)
+    return wrap(item, study, defects, 0, joined_rows=first_rows)
 
 
 def _hash(key: str) -> int:

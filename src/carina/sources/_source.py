@@ -65,6 +65,8 @@ class Repaired:
     """How often each defect occurs in the record; the source declares the names."""
     unmapped: tuple[str, ...] = ()
     """Fields of the record that have no place in Carina."""
+    joined_rows: Mapping[str, int] = field(default_factory=dict)
+    """By defect of a set that is joined, the first row of that set which has it, from 1."""
 
 
 @dataclass(frozen=True, kw_only=True)

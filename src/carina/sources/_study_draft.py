@@ -29,8 +29,8 @@ from carina.studies.model import (
 )
 from carina.studies.pixels import read_header
 from carina.studies.region import Region
-from carina.studies.terms import find_term
-from carina.studies.vocabulary import Certainty, Drawn, View
+from carina.studies.terms import Term, find_term, is_no_finding, read_label
+from carina.studies.vocabulary import ABNORMALITY, Certainty, Drawn, View
 
 MissingImages: TypeAlias = Annotated[
     Literal["skip", "keep"],
@@ -44,6 +44,10 @@ ImageFolder: TypeAlias = Annotated[
 DEFECTS: Final[Mapping[str, str]] = {
     "region": "a box, polygon, mask or point with impossible numbers, without area or outside its image is left out",
     "conflict": "a label that contradicts one that is trusted more is left out",
+    "wording": "a label that says itself that something is possible or absent, such as 'mass?' or 'no mass', is "
+    "recorded as uncertain or absent",
+    "nothing": "a region whose label says that there is nothing, such as 'No finding' or 'no mass', is left out",
+    "nameless": "a label that says whether something is there, but not what, is left out",
 }
 """Defects that a draft counts, for the decorator of a source."""
 SECOND_RECORD: Final = "second record"
@@ -51,21 +55,50 @@ REPEATS: Final[Mapping[str, str]] = {
     SECOND_RECORD: "a study that comes twice: the id of the second gets a number"
 }
 """The defect of sources whose ids may repeat, which state `second_id=SECOND_RECORD`."""
-ABNORMALITY: Final = "abnormality"
-"""Name of the finding that stands for any: absent in an image that its source calls normal."""
+_COMBINED: Final[Mapping[tuple[Certainty, Certainty], Certainty | None]] = {
+    ("present", "present"): "present",
+    ("present", "uncertain"): "uncertain",
+    ("present", "absent"): "absent",
+    ("uncertain", "present"): "uncertain",
+    ("uncertain", "uncertain"): "uncertain",
+    ("uncertain", "absent"): "absent",
+    ("absent", "present"): "absent",
+    ("absent", "uncertain"): "uncertain",
+    ("absent", "absent"): None,
+}
+"""By the certainty that a label states of itself, and that which its source states of the label, what this comes to.
+Nothing where the source denies a denial: nobody knows what "no mass: no" means."""
 
 
 def name_of(label: str) -> str:
-    """The name under which a label is recorded: that of the vocabulary, else the label itself in lower case."""
-    term = find_term(label)
-    return term.name if term is not None else " ".join(label.replace("_", " ").lower().split())
+    """The name under which a label is recorded: that of the vocabulary, else the label itself in lower case.
+
+    Words that say whether it is present are left out; a label that names nothing, such as "No finding", has none.
+    """
+    words = read_label(label).words
+    term = find_term(words)
+    return term.name if term is not None else " ".join(words.replace("_", " ").lower().split())
+
+
+def combine_certainty(label: str, certainty: Certainty) -> Certainty | None:
+    """What the words of a label and the certainty that its source states come to; None for nothing."""
+    return _COMBINED[read_label(label).certainty, certainty]
 
 
 @lru_cache(maxsize=4096)
-def _classify(words: str) -> tuple[str, bool]:
-    """The name under which a label is recorded, and whether it is a device."""
-    term = find_term(words)
-    return name_of(words), term is not None and term.kind == "device"
+def _classify(words: str, certainty: Certainty) -> tuple[str, bool, Certainty | None]:
+    """The name under which a label is recorded, whether it is a device, and its certainty."""
+    term = find_term(read_label(words).words)
+    return name_of(words), term is not None and term.kind == "device", combine_certainty(words, certainty)
+
+
+def name_listed(labels: Iterable[str]) -> dict[str, Term | None]:
+    """Names of a closed list of labels, each with its term; without labels that say that nothing was found."""
+    named = {
+        name_of(label): find_term(read_label(label).words) for label in labels if not is_no_finding(label)
+    }
+    named.pop("", None)
+    return named
 
 
 def assess_labels(labels: Iterable[str], *, text: bool = False, readers: Iterable[str] = ()) -> Assessed:
@@ -83,7 +116,7 @@ def assess_labels(labels: Iterable[str], *, text: bool = False, readers: Iterabl
 
 @lru_cache(maxsize=64)
 def _assess_labels(labels: tuple[str, ...], text: bool) -> Assessed:  # noqa: FBT001 - of `assess_labels`
-    terms = {name_of(label): find_term(label) for label in labels}
+    terms = name_listed(labels)
     devices = [name for name, term in terms.items() if term is not None and term.kind == "device"]
     return Assessed(
         findings="listed" if len(devices) < len(terms) else "unknown",
@@ -134,6 +167,8 @@ class _Thing:
     points: list[SalientPoint] = field(default_factory=list)
     stated_by: list[str] = field(default_factory=list)
     """Readers who state it."""
+    is_decided: bool = False
+    """Whether its certainty is what several readers come to."""
 
 
 class Drawing(NamedTuple):
@@ -273,14 +308,61 @@ class StudyDraft:
             label: As the source writes it.
             certainty: Whether it is present.
             words: What to look up in the vocabulary, where that is not the label.
+
+        Returns:
+            The finding or device; one that is not part of the study where the label names none, such as "No finding".
         """
-        thing = self._find_or_add(label, certainty, words or label)
-        if thing.certainty != certainty:
+        label = label.strip()
+        name, is_device, stated = self._interpret(label, certainty, words)
+        thing = self._things.get(name)
+        if thing is not None and thing.is_decided:
+            return thing
+        self._count_wording(label, certainty, words, stated)
+        if not name or stated is None:
+            return _Thing(name, label, "absent", is_device)
+        if thing is None:
+            thing = self._things[name] = _Thing(name, label, stated, is_device)
+        if thing.certainty != stated:
             self.defects["conflict"] += 1
         return thing
 
+    def read_statement(
+        self, label: str, certainty: Certainty, *, words: str = ""
+    ) -> tuple[str, Certainty | None]:
+        """The name and the certainty that a statement comes to, without stating it; counts defects as `state` does."""
+        name, _, stated = self._interpret(label.strip(), certainty, words)
+        self._count_wording(label.strip(), certainty, words, stated)
+        return name, stated
+
+    def decide(self, name: str, label: str, certainty: Certainty, *, stated_by: Iterable[str]) -> None:
+        """Record what several readers come to about a finding; no later statement changes it or contradicts it.
+
+        Args:
+            name: A name of `read_statement`.
+            label: As the source writes it.
+            certainty: What it comes to.
+            stated_by: Readers who state that it is present.
+        """
+        is_device = _classify(name, certainty)[1]
+        self._things[name] = _Thing(
+            name, label, certainty, is_device, stated_by=list(stated_by), is_decided=True
+        )
+
+    def _interpret(self, label: str, certainty: Certainty, words: str) -> tuple[str, bool, Certainty | None]:
+        if not label:
+            raise RecordError("label", "is empty", kind="label")
+        return _classify(self.names.get(label, words or label), certainty)
+
+    def _count_wording(self, label: str, certainty: Certainty, words: str, stated: Certainty | None) -> None:
+        """Count a label whose own words say something else than its source does, or that name nothing."""
+        if stated == certainty:
+            return
+        words = self.names.get(label, words or label)
+        if not is_no_finding(words):
+            self.defects["wording" if stated is not None and name_of(words) else "nameless"] += 1
+
     def state_normal(self, label: str) -> None:
-        """State that the source calls the images normal, such as by the label "No finding"."""
+        """State that the source calls the images normal; "No finding" means that in some sources, and not in others."""
         self.state(label, "absent", words=ABNORMALITY)
 
     def add_box(
@@ -382,7 +464,9 @@ class StudyDraft:
         """Add a finding or device with the region that a function makes."""
         thing = self.state(drawing.label, drawing.certainty)
         if thing.certainty == "absent":
-            return  # contradicts what is trusted more, and is counted as a conflict
+            # Where what is trusted more says so, `state` has counted a conflict.
+            self.defects["nothing"] += self._says_nothing(drawing)
+            return
         region = _make_or_empty(make_region)
         if not self._is_usable(drawing.image, region):
             return  # What was drawn is lost; that the source names the finding is not.
@@ -432,25 +516,18 @@ class StudyDraft:
 
     def _find_present(self, label: str, *, is_conflict: bool) -> _Thing | None:
         """What the truth calls present under a label; None where it does not, which may count as a conflict."""
-        thing = self._things.get(self._classify(label)[0])
+        thing = self._things.get(self._interpret(label.strip(), "present", "")[0])
         if thing is not None and thing.certainty == "present":
             return thing
         self.defects["conflict"] += is_conflict
         return None
 
-    def _classify(self, label: str, words: str = "") -> tuple[str, bool]:
-        """The name under which a label is recorded, and whether it is a device."""
-        return _classify(self.names.get(label, words or label))
-
-    def _find_or_add(self, label: str, certainty: Certainty, words: str) -> _Thing:
-        label = label.strip()
-        if not label:
-            raise RecordError("label", "is empty", kind="label")
-        name, is_device = self._classify(label, words)
-        thing = self._things.get(name)
-        if thing is None:
-            thing = self._things[name] = _Thing(name, label, certainty, is_device)
-        return thing
+    def _says_nothing(self, drawing: Drawing) -> bool:
+        """Whether the label of a region says that what it names is not there."""
+        return _classify(self.names.get(drawing.label, drawing.label), drawing.certainty)[2] in (
+            None,
+            "absent",
+        )
 
     # ---- the study ---------------------------------------------------------------------------------------------------
 

@@ -2,7 +2,6 @@
 
 import codecs
 import csv
-import gzip
 import io
 import math
 import sys
@@ -11,10 +10,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, Final, NamedTuple, TextIO, TypeVar, cast
+from typing import Any, BinaryIO, Final, NamedTuple, TextIO, TypeVar
 
 import msgspec
 
+from carina.sources._encodings import Encoding, decode, find_encoding, find_mark, open_bytes, open_text
 from carina.sources._record import RecordError, SourceError, describe, printable
 from carina.store.documents import check_regular
 
@@ -23,6 +23,8 @@ T = TypeVar("T")
 MAX_FIELD: Final = 64_000_000
 """Characters of one field; masks as text take megabytes."""
 MAX_LINE: Final = 4 * MAX_FIELD
+_WIDE_BLOCK: Final = 1 << 20
+"""Bytes of UTF-16 that are read at a time; an even number."""
 BLANK: Final = frozenset({"", "nan", "none", "null", "n/a", "na"})
 """How tables write that a value is not there, in lower case."""
 _LONGEST_BLANK: Final = max(map(len, BLANK))
@@ -106,31 +108,34 @@ class Row(msgspec.Struct, frozen=True, gc=False):
         return meanings[text]
 
 
-def read_rows(path: Path, columns: Sequence[str], *, delimiter: str = ",") -> Iterator[Row]:
+def read_rows(
+    path: Path, columns: Sequence[str], *, delimiter: str = ",", encoding: str | None = None
+) -> Iterator[Row]:
     """The rows of a CSV file, plain or compressed with gzip.
 
-    Quoted line breaks, a byte order mark, either kind of line ends, and fields of megabytes are read. Bytes that are
-    not UTF-8 become replacement characters. Columns without a name are ignored.
+    Quoted line breaks, a byte order mark, either kind of line ends, and fields of megabytes are read. A file that is
+    neither UTF-8 nor UTF-16 with a byte order mark is read as Windows-1252. Columns without a name are ignored.
 
     Args:
         path: The file; its name ends in .gz where it is compressed.
         columns: Columns that must be there; others may be.
         delimiter: Between fields.
+        encoding: Name of the encoding; None for what the bytes of the file show.
 
     Raises:
         SourceError: The file is missing or cannot be read, or lacks a column.
     """
-    with _open_text(path, f"a table with the columns {', '.join(columns)}") as text:
+    with _open_text(path, f"a table with the columns {', '.join(columns)}", encoding) as text:
         yield from _rows_of(path, csv.reader(_read_lines(path, text), delimiter=delimiter), columns)
 
 
-def read_column_names(path: Path, *, delimiter: str = ",") -> list[str]:
+def read_column_names(path: Path, *, delimiter: str = ",", encoding: str | None = None) -> list[str]:
     """The names of the columns of a CSV file, without spaces around them; empty for a column without a name.
 
     Raises:
         SourceError: The file is missing or cannot be read.
     """
-    with _open_text(path, "a table") as text:
+    with _open_text(path, "a table", encoding) as text:
         lines = csv.reader(_read_lines(path, text), delimiter=delimiter)
         return [name.strip() for name in _next_line(path, lines, 0) or ()]
 
@@ -144,19 +149,27 @@ def _read_lines(path: Path, file: TextIO | BinaryIO) -> Iterator[Any]:
 
 
 @contextmanager
-def _open_text(path: Path, expected: str) -> Iterator[io.TextIOWrapper]:
+def _open_text(path: Path, expected: str, encoding: str | None) -> Iterator[io.TextIOWrapper]:
+    with (
+        _report_faults(path, expected),
+        open_bytes(path) as file,
+        open_text(file, encoding or find_encoding(path)) as text,
+    ):
+        yield text
+
+
+@contextmanager
+def _report_faults(path: Path, expected: str) -> Iterator[None]:
+    """Turn what goes wrong while a file is read into errors that name it."""
     csv.field_size_limit(min(MAX_FIELD, sys.maxsize))
     try:
         check_regular(path, error=SourceError, max_bytes=None)
-        with (
-            gzip.open(path) if path.suffix == ".gz" else path.open("rb") as file,
-            io.TextIOWrapper(
-                cast(BinaryIO, file), encoding="utf-8-sig", errors="replace", newline=""
-            ) as text,
-        ):
-            yield text
+        yield
     except FileNotFoundError:
         raise SourceError(f"{path}: missing, expected {expected}") from None
+    except UnicodeError as error:
+        reason = printable(str(error), longest=200)
+        raise SourceError(f"{path}: cannot be read as text: {reason}; save it as UTF-8") from error
     except (OSError, EOFError, zlib.error) as error:
         raise SourceError(f"{path}: cannot be read: {printable(str(error))}") from error
 
@@ -176,57 +189,86 @@ def index_rows(path: Path, columns: Sequence[str]) -> Iterator[tuple[Row, RowPla
     Raises:
         SourceError: As `read_rows`.
     """
-    csv.field_size_limit(min(MAX_FIELD, sys.maxsize))
-    try:
-        check_regular(path, error=SourceError, max_bytes=None)
-        with path.open("rb") as file:
-            lines = _CountedLines(_read_lines(path, file))
-            reader = csv.reader(lines)
-            header = _next_line(path, reader, 0) or []
+    with (
+        _report_faults(path, f"a table with the columns {', '.join(columns)}"),
+        path.open("rb") as file,
+    ):
+        lines = _CountedLines(path, file)
+        reader = csv.reader(lines)
+        header = _next_line(path, reader, 0) or []
+        start = lines.end
+        for row in _rows_of(path, chain([header], reader), columns):
+            yield row, RowPlace(row.number, start, lines.end)
             start = lines.end
-            for row in _rows_of(path, chain([header], reader), columns):
-                yield row, RowPlace(row.number, start, lines.end)
-                start = lines.end
-    except FileNotFoundError:
-        raise SourceError(
-            f"{path}: missing, expected a table with the columns {', '.join(columns)}"
-        ) from None
-    except OSError as error:
-        raise SourceError(f"{path}: cannot be read: {printable(str(error))}") from error
 
 
 def read_row(path: Path, place: RowPlace) -> Row:
     """One row, at a place that `index_rows` gave."""
-    csv.field_size_limit(min(MAX_FIELD, sys.maxsize))
-    try:
-        with path.open("rb") as file:
-            header = next(csv.reader(_CountedLines(_read_lines(path, file))), [])
-            file.seek(place.start)
-            text = file.read(place.end - place.start).decode("utf-8", "replace")
-    except OSError as error:
-        raise SourceError(f"{path}: cannot be read: {printable(str(error))}") from error
-    lines = csv.reader(io.StringIO(text, newline=""))
-    fields = next((line for line in lines if any(field.strip() for field in line)), [])
+    with _report_faults(path, "a table"), path.open("rb") as file:
+        lines = _CountedLines(path, file)
+        header = next(csv.reader(lines), [])
+        file.seek(place.start)
+        text = lines.decode(file.read(place.end - place.start))
+    rows = csv.reader(io.StringIO(text, newline=""))
+    fields = next((line for line in rows if any(field.strip() for field in line)), [])
     named = [(at, name.strip()) for at, name in enumerate(header) if name.strip()]
     values = {name: fields[at] for at, name in named if at < len(fields)}
     return Row(str(path), place.number, values)
 
 
 class _CountedLines:
-    """Lines of a file as text, with the number of bytes that were read."""
+    """Lines of a file as text, with the number of bytes that were read.
 
-    def __init__(self, lines: Iterator[bytes]) -> None:
-        self._lines = lines
+    The encoding is looked up when a line needs it: to find it, a file of gigabytes has to be read.
+    """
+
+    def __init__(self, path: Path, file: BinaryIO) -> None:
+        self._path, self._file = path, file
         self.end = 0
+        mark = file.read(max(len(codecs.BOM_UTF8), len(codecs.BOM_UTF16)))
+        marked = find_mark(mark)
+        self._wide = marked if marked in ("utf-16-le", "utf-16-be") else None
+        if self._wide is not None:
+            self.end = len(codecs.BOM_UTF16)
+        elif marked is not None:
+            self.end = len(codecs.BOM_UTF8)
+        file.seek(self.end)
+        self._lines = _read_lines(path, file) if self._wide is None else self._read_wide_lines(self._wide)
 
     def __iter__(self) -> "_CountedLines":
         return self
 
     def __next__(self) -> str:
         line = next(self._lines)
-        text = (line.removeprefix(codecs.BOM_UTF8) if not self.end else line).decode("utf-8", "replace")
         self.end += len(line)
-        return text
+        return self.decode(line)
+
+    def decode(self, line: bytes) -> str:
+        """Bytes of the file as text."""
+        if self._wide is not None:
+            return decode(line, self._wide)
+        return line.decode("ascii") if line.isascii() else decode(line, find_encoding(self._path))
+
+    def _read_wide_lines(self, encoding: Encoding) -> Iterator[bytes]:
+        """Lines of two bytes a character, in which a single byte of a line end means nothing."""
+        end = "\n".encode(encoding)
+        rest = b""
+        while block := self._file.read(_WIDE_BLOCK):
+            rest += block
+            begin = 0
+            found = rest.find(end)
+            while found >= 0:
+                if found % 2:  # the halves of two characters
+                    found = rest.find(end, found + 1)
+                    continue
+                yield rest[begin : found + len(end)]
+                begin = found + len(end)
+                found = rest.find(end, begin)
+            rest = rest[begin:]
+            if len(rest) >= MAX_LINE:
+                raise SourceError(f"{self._path}: a line of more than {MAX_LINE:,} bytes, expected a table")
+        if rest:
+            yield rest
 
 
 def group_rows(rows: Iterable[Row], column: str) -> dict[str, list[Row]]:

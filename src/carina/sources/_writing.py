@@ -24,6 +24,7 @@ import msgspec
 
 from carina.cases import Case
 from carina.cases import store as benchmarks
+from carina.sources._encodings import describe_encoding
 from carina.sources._imported import (
     COUNTS,
     DEFECTS,
@@ -56,6 +57,7 @@ PART_SIZE: Final = 1024
 BATCH: Final = 16
 """Items of a reader that a worker gets at a time: most take less time to make than to send. Not where a reader sends
 decoded images, which take much memory."""
+_TABLES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _NOTES: Final = ".import"
 
 
@@ -115,8 +117,19 @@ class Job:
     def plan(self) -> Plan:
         """How the reader understands its files."""
         if self.source.plan is None:
-            return Plan()
+            return Plan(lines=tuple(self._describe_encodings()))
         return self.source.plan(self.path, self._filled_options())
+
+    def _describe_encodings(self) -> Iterator[str]:
+        """A notice for each table that is not UTF-8."""
+        given = [(self.source, self.path), *self.joins.values()]
+        for source, path in given:
+            for files in source.inputs(path).values():
+                tables = files.values() if isinstance(files, Mapping) else [files]
+                for file in tables:
+                    is_table = isinstance(file, Path) and file.name.lower().endswith(_TABLES)
+                    if is_table and (notice := describe_encoding(Path(file))):
+                        yield f"Notice: {notice}"
 
     def _filled_options(self) -> dict[str, Any]:
         images = {} if self.source.images_option is None else {"images": self.images}
@@ -474,7 +487,7 @@ def _keep_records(
         if isinstance(record, Study):
             state.count_joined(record)
         if isinstance(item, Repaired):
-            state.part.add_defects(item.number, defects, item.unmapped)
+            state.part.add_defects(item.number, defects, item.unmapped, item.joined_rows)
         elif defects:
             state.part.add_defects(state.counts.records + state.part.records, defects)
         state.place = place

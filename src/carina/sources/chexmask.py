@@ -6,6 +6,7 @@ size, and those of images that were padded to a square and reduced to 1024 pixel
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Final, NamedTuple
@@ -27,6 +28,7 @@ from carina.studies.region import Region
 ANNOTATOR: Final = "CheXmask"
 STRUCTURES: Final = {"Right Lung": "right lung", "Left Lung": "left lung", "Heart": "heart"}
 QUALITY: Final = "Dice RCA (Mean)"
+_LARGEST: Final = "Dice RCA (Max)"
 FLOOR: Final = 0.7
 """The quality below which the authors advise against a mask."""
 SIDE: Final = 1024
@@ -185,9 +187,13 @@ def _fit(region: Region, image: Image) -> Region:
 
 
 def _read_quality(row: Row) -> float:
+    """The mean of the estimates. The file of CANDID-PTX has mean and largest estimate swapped: no mean is larger."""
     quality = row.number_of(QUALITY)
     if not 0 <= quality <= 1:
         raise RecordError(QUALITY, f"is {quality:g}, expected 0 to 1", kind="number")
+    with suppress(RecordError):
+        largest = row.number_of(_LARGEST)
+        return largest if 0 <= largest < quality else quality
     return quality
 
 

@@ -206,6 +206,8 @@ class _Reader:
     def _read_rounds(self, record: Fields, folder: str) -> Iterator[tuple[Question, list[CaseImage]]]:
         """Questions of a stage with the images that enter: one, or several after each other."""
         texts, answers = (_as_list(record.value(name)) for name in ("question", "answer"))
+        if isinstance(record.value("question"), str) and len(answers) > 1:
+            answers = [answers]  # of one question that has several right answers
         if len(texts) != len(answers) or not texts:
             raise RecordError(
                 record.full_name("answer"),

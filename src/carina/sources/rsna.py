@@ -16,7 +16,6 @@ from carina.sources._json import decode_as
 from carina.sources._record import RecordError, SourceError
 from carina.sources._source import Item, Skipped, Stream, source
 from carina.sources._study_draft import (
-    ABNORMALITY,
     DEFECTS,
     MissingImages,
     StudyDraft,
@@ -24,6 +23,7 @@ from carina.sources._study_draft import (
     make_or_skip,
 )
 from carina.sources._tables import Row, group_rows, read_rows
+from carina.studies.vocabulary import ABNORMALITY
 
 TABLE: Final = "stage_2_train_labels.csv"
 CLASSES: Final = "stage_2_detailed_class_info.csv"

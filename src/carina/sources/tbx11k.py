@@ -16,7 +16,6 @@ from carina.sources._json import decode_as
 from carina.sources._record import RecordError, SourceError, describe
 from carina.sources._source import Item, Stream, source
 from carina.sources._study_draft import (
-    ABNORMALITY,
     DEFECTS,
     REPEATS,
     SECOND_RECORD,
@@ -29,7 +28,7 @@ from carina.sources._study_draft import (
 )
 from carina.sources._tables import Row, group_rows, read_rows
 from carina.sources._values import read_split
-from carina.studies.vocabulary import Split
+from carina.studies.vocabulary import ABNORMALITY, Split
 
 FILES: Final[Mapping[Split, str]] = {"train": "TBX11K_train.json", "val": "TBX11K_val.json"}
 TABLE: Final = "data.csv"
@@ -130,7 +129,11 @@ def _make_study(root: Path, entry: _Entry, missing: MissingImages) -> Item:
     for label, words, corner in entry.boxes:
         draft.state(label, words=words)
         draft.add_box(words, key, corner, annotator="radiologists")
-    return draft.finish(assessed=assess_labels((ACTIVE, HEALED, ANY)))
+    # Where nobody tells the kind of a tuberculosis, neither kind is absent.
+    is_kind_unknown = any(words == ANY for _, words, _ in entry.boxes) or (
+        entry.kind == _TUBERCULOSIS and not entry.boxes
+    )
+    return draft.finish(assessed=assess_labels((ANY,) if is_kind_unknown else (ACTIVE, HEALED, ANY)))
 
 
 def _study_id(name: str) -> str:

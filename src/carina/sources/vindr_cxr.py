@@ -4,7 +4,6 @@ A finding is present where at least half of the readers of the image state it, e
 that reader's. The test images have one consensus. Boxes are in pixels of the original DICOM images.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -17,7 +16,8 @@ from carina.sources._record import RecordError, SourceError
 from carina.sources._source import Item, Skipped, Stream, source
 from carina.sources._study_draft import DEFECTS, MissingImages, StudyDraft, assess_labels, make_or_skip
 from carina.sources._tables import Row, group_rows, read_rows
-from carina.studies.vocabulary import Certainty, Split
+from carina.sources._votes import Vote, state_votes
+from carina.studies.vocabulary import ABNORMALITY, Split
 
 COMPETITION: Final = "train.csv"
 LOCAL_LABELS: Final = (
@@ -161,24 +161,15 @@ def _make_study(
         draft, place.root, name, place.folders, size=size, missing=place.missing_images
     )
     draft.facts = {"split": table.split}
+    key = frame.image.key
     drawn = [(_reader(row), row.required("class_name")) for row in boxes]
-    stated = tuple(dict.fromkeys((*_read_labels(labels), *drawn)))
-    votes = Counter(label for _, label in stated)
     readers = sorted({reader for reader, _ in drawn} | {_reader(row) for row in labels})
-    if votes.keys() == {NO_FINDING}:
-        draft.state_normal(NO_FINDING)
-    certainty: dict[str, Certainty] = {}
-    for label, number in votes.items():
-        if label != NO_FINDING:
-            certainty[label] = "present" if 2 * number >= len(readers) else "uncertain"
-            thing = draft.state(label, certainty[label], words=_ONE_WORD.get(label, ""))
-            if len(readers) > 1:
-                thing.stated_by += [reader for reader, other in stated if other == label]
+    stated = dict.fromkeys((*_read_labels(labels), *drawn))
+    state_votes(draft, (_make_vote(key, reader, label) for reader, label in stated), {key: readers})
     for row, (reader, label) in zip(boxes, drawn, strict=True):
         if label != NO_FINDING:
             x1, y1, x2, y2 = (_corner(row, column) for column in _CORNERS)
-            box = frame.scale_box((x1, y1, x2 - x1, y2 - y1))
-            draft.add_box(label, frame.image.key, box, annotator=reader, certainty=certainty[label])
+            draft.add_box(label, key, frame.scale_box((x1, y1, x2 - x1, y2 - y1)), annotator=reader)
     listed = (*table.drawn, *(_ONE_WORD.get(label, label) for label in _list_columns(labels)))
     return draft.finish(assessed=assess_labels(listed, readers=readers if len(readers) > 1 else ()))
 
@@ -187,6 +178,12 @@ def _list_columns(rows: Sequence[Row]) -> list[str]:
     """Labels about which the table of labels says something of an image; none where the table does not name it."""
     stated = {label for row in rows for label, value in row.values.items() if value.strip()}
     return sorted(stated - {*_NO_LABEL, NO_FINDING})
+
+
+def _make_vote(key: str, reader: str, label: str) -> Vote:
+    if label == NO_FINDING:
+        return Vote(key, reader, label, "absent", words=ABNORMALITY)
+    return Vote(key, reader, label, words=_ONE_WORD.get(label, ""))
 
 
 def _read_labels(rows: Iterable[Row]) -> Iterator[tuple[str, str]]:

@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
 
+from carina.sources._encodings import decode_file
 from carina.sources._frames import Frame, box_corners
 from carina.sources._image_sets import (
     DEFECTS,
@@ -124,13 +125,11 @@ def read_class_names(path: Path) -> dict[int, str]:
     """
     try:
         if path.suffix not in (".yaml", ".yml"):
-            text = read_file(path, error=SourceError, max_bytes=_MAX_LABEL_BYTES).decode(
-                "utf-8-sig", "replace"
-            )
-            found: object = text.rstrip().splitlines()
+            content = read_file(path, error=SourceError, max_bytes=_MAX_LABEL_BYTES)
+            found: object = decode_file(content).rstrip().splitlines()
         else:
-            content = read_yaml(path)
-            found = content.get("names") if isinstance(content, dict) else None
+            described = read_yaml(path)
+            found = described.get("names") if isinstance(described, dict) else None
     except SourceError:
         raise
     except CarinaError as error:
@@ -210,7 +209,7 @@ def _read_lines(root: Path, file: str, draft: ImageSetDraft) -> list[str]:
         content = read_file(path, max_bytes=_MAX_LABEL_BYTES)
     except CarinaError as error:
         raise RecordError("labels", str(error), kind="file") from error
-    return content.decode("utf-8-sig", "replace").splitlines()
+    return decode_file(content).splitlines()
 
 
 def _add_line(
@@ -220,16 +219,16 @@ def _add_line(
     try:
         numbers = [float(field) for field in fields]
     except ValueError:
-        numbers = []
-    if not numbers or not all(map(is_number, numbers)):
-        raise RecordError(place, f"{describe(' '.join(fields))}: expected numbers", kind="line")
+        raise RecordError(place, f"{describe(' '.join(fields))}: expected numbers", kind="line") from None
     if numbers[0] not in labels:
         raise RecordError(place, f"class {fields[0]} has no name", kind="category")
     if len(numbers) != 5 and (len(numbers) < 7 or len(numbers) % 2 == 0):
         reason = f"{len(numbers)} numbers, expected 5 for a box or an odd number from 7 on for a polygon"
         raise RecordError(place, reason, kind="line")
     image, label = draft.image(key), labels[int(numbers[0])]
-    if len(numbers) == 5:
+    if not all(map(is_number, numbers)):
+        draft.lose_region(label)
+    elif len(numbers) == 5:
         corners = _UNIT.to_pixels(box_corners(numbers[1:], "centre"), width=image.width, height=image.height)
         draft.draw_box(label, key, corners.tolist(), annotator=_ANNOTATOR)
     else:

@@ -10,12 +10,12 @@ from typing import Final, Literal, TypeVar
 
 from carina.studies.model import Device, Finding, Study
 from carina.studies.terms import is_kind_of
-from carina.studies.vocabulary import DEVICES, SIDES, ZONES, Certainty, Scope
+from carina.studies.vocabulary import ABNORMALITY, ANY_DEVICE, DEVICES, SIDES, ZONES, Certainty, Scope
 
 Kind = Literal["finding", "device"]
 Thing = TypeVar("Thing", bound=Finding | Device)
 
-UNNAMED: Final[Mapping[Kind, str]] = {"finding": "abnormality", "device": "device"}
+UNNAMED: Final[Mapping[Kind, str]] = {"finding": ABNORMALITY, "device": ANY_DEVICE}
 """Names under which a source records that anything of a kind is present or absent, without saying what: a finding
 `abnormality` that is absent is a normal image, a device `device` that is present is a device of unknown name."""
 

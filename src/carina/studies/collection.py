@@ -177,8 +177,10 @@ class Studies(ImageView[Study, Manifest]):
                 for field in ("findings", "devices", "anatomy")
             )
             listed = _texts((row.get("assessed") or {}).get("listed") or ())  # older sets do not have it
-            counts.update(list_unknown_names(findings, devices, anatomy, listed))
-        return tuple(UnknownName(kind, name, times) for (kind, name), times in sorted(counts.items()))
+            counts.update(
+                list_unknown_names(findings, devices, anatomy, listed)
+            )  # what is only looked for adds 0
+        return tuple(UnknownName(kind, name, int(times)) for (kind, name), times in sorted(counts.items()))
 
     def _neighbour(self, study_id: str | None) -> Study | None:
         return None if study_id is None else self._whole()._find(study_id)

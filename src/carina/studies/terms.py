@@ -9,23 +9,31 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cache, lru_cache
 from importlib import resources
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NamedTuple
 
 from carina.store.arguments import check_arguments
 from carina.store.counts import format_count
 from carina.store.errors import CarinaError
+from carina.studies.certainty_words import split_certainty
 from carina.studies.model import Study
+from carina.studies.vocabulary import ABNORMALITY, ANY_DEVICE, Certainty
 
 Kind = Literal["finding", "device", "anatomy"]
 NO_FINDING_LABELS: tuple[str, ...]
 """Labels which state that nothing was found: they name no finding. Read from the file when they are first used."""
 
 _SECTIONS: Final[Mapping[str, Kind]] = {"findings": "finding", "devices": "device", "anatomy": "anatomy"}
+_UNNAMED: Final[Mapping[Kind, set[str]]] = {"finding": {ABNORMALITY}, "device": {ANY_DEVICE}}
+"""Names that studies may use beside those of the terms, for anything of a kind."""
 _KINDS_OR_NONE: Final = (None, *_SECTIONS.values())
 _LONGEST_NAME: Final = 200
 """Characters of a name that is looked up; a longer text is no name."""
 _CLOSE: Final = 0.8
 """Least similarity, from 0 to 1, of a name that is suggested for an unknown one."""
+_DOUBTS: Final = frozenset(
+    ("no", "not", "non", "without", "resolved", "history", "previous", "former", "status", "post")
+)
+"""Words with which a name means something else than without them, beside those that `split_certainty` reads."""
 _PLURALS: Final = (
     ("thoraces", "thorax"),
     ("axes", "ax"),
@@ -63,7 +71,7 @@ class UnknownName:
     kind: Kind
     name: str
     studies: int
-    """Number of studies that have it."""
+    """Number of studies that record it; 0 for a name that was looked for and is nowhere recorded."""
 
     @property
     def nearest(self) -> str | None:
@@ -73,7 +81,12 @@ class UnknownName:
     @property
     def message(self) -> str:
         """The name, where it is, and what may have been meant."""
-        what = f"{self.kind} {self.name!r} in {format_count(self.studies, 'study', 'studies')}"
+        where = (
+            f" in {format_count(self.studies, 'study', 'studies')}"
+            if self.studies
+            else ", which was looked for"
+        )
+        what = f"{self.kind} {self.name!r}{where}"
         nearest = self.nearest
         if nearest is None:
             return f"{what}: not a known name"
@@ -81,6 +94,15 @@ class UnknownName:
             other = _terms().by_name[nearest].kind
             return f"{what}: known as the name of {'anatomy' if other == 'anatomy' else f'a {other}'}"
         return f"{what}: not a known name, did you mean {nearest!r}?"
+
+
+class LabelMeaning(NamedTuple):
+    """What a label of a data set says."""
+
+    words: str
+    """What it names, for `find_term`; empty where it names nothing."""
+    certainty: Certainty
+    """Whether the label says of itself that this is present, absent or uncertain."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +116,7 @@ class _Terms:
     children: dict[str, tuple[str, ...]]
     names: dict[Kind, frozenset[str]]
     no_finding: tuple[str, ...]
+    normal: tuple[str, ...]
     statements: dict[str, str]
     labels: dict[str, dict[str, str | None]]
     """By data set and label, the name of the term; None for a label that names nothing."""
@@ -103,7 +126,8 @@ def find_term(name: str, kind: Kind | None = None) -> Term | None:
     """Find a term by its name or a synonym.
 
     Args:
-        name: A name; case, spaces, hyphens, underscores and other signs do not count, nor does the plural.
+        name: A name; case, spaces, hyphens, underscores and other signs do not count, nor does the plural. A name with
+            a question mark is none: `read_label` reads labels that people wrote.
         kind: Only a finding, a device or anatomy; None for any.
 
     Returns:
@@ -155,7 +179,8 @@ def nearest_term(name: str) -> str | None:
         name: A name, known or not.
 
     Returns:
-        The name of the term; None where nothing is close.
+        The name of the term; None where nothing is close, and for a name with a word of doubt or denial, such as "no
+        effusion", which means something else than the name without it.
 
     Example:
         >>> nearest_term("plural efusion"), nearest_term("dragon")
@@ -282,6 +307,40 @@ def is_no_finding(label: str) -> bool:
     return len(label) <= _LONGEST_NAME and _fold(label) in _no_finding_keys()
 
 
+@lru_cache(4096)
+def read_label(label: str) -> LabelMeaning:
+    """Read a label as people write it: what it names, and whether that is present, absent or uncertain.
+
+    Args:
+        label: The label.
+
+    Returns:
+        What it names and its certainty. A label that calls the image normal says that an "abnormality" is absent. "No
+        finding" names nothing: it says that nothing was found of what was looked for, whatever that is.
+
+    Example:
+        >>> read_label("Nodule"), read_label("TB?").certainty, read_label("no effusion").certainty
+        (LabelMeaning(words='Nodule', certainty='present'), 'uncertain', 'absent')
+        >>> read_label("Normal"), read_label("No finding")
+        (LabelMeaning(words='abnormality', certainty='absent'), LabelMeaning(words='', certainty='absent'))
+    """
+    if len(label) > _LONGEST_NAME or _find(label) is not None:
+        return LabelMeaning(label, "present")
+    if is_no_finding(label):
+        return LabelMeaning(_what_is_denied(label), "absent")
+    words, certainty = split_certainty(label)
+    return (
+        LabelMeaning(_what_is_denied(words), "uncertain")
+        if is_no_finding(words)
+        else LabelMeaning(words, certainty)
+    )
+
+
+def _what_is_denied(label: str) -> str:
+    """The finding that a label of no finding says is not there: any; none where it may be about a list of findings."""
+    return ABNORMALITY if _fold(label) in map(_fold, _terms().normal) else ""
+
+
 def is_known_name(name: str, kind: Kind) -> bool:
     """Whether studies may use this name as it is: whether it is the name of a term of this kind, not a synonym.
 
@@ -292,8 +351,8 @@ def is_known_name(name: str, kind: Kind) -> bool:
     return name in _terms().names[kind]
 
 
-def find_unknown_names(study: Study) -> set[tuple[Kind, str]]:
-    """Find the names of a study that are not names of terms, with the kind of what they name."""
+def find_unknown_names(study: Study) -> dict[tuple[Kind, str], bool]:
+    """Find the names of a study that are not names of terms; see `list_unknown_names`."""
     return list_unknown_names(
         [finding.name for finding in study.findings],
         [device.name for device in study.devices],
@@ -304,7 +363,7 @@ def find_unknown_names(study: Study) -> set[tuple[Kind, str]]:
 
 def list_unknown_names(
     findings: Iterable[str], devices: Iterable[str], anatomy: Iterable[str], listed: Iterable[str]
-) -> set[tuple[Kind, str]]:
+) -> dict[tuple[Kind, str], bool]:
     """List the names that are not names of terms.
 
     Args:
@@ -314,15 +373,19 @@ def list_unknown_names(
         listed: Names of findings and devices that were looked for.
 
     Returns:
-        Kinds and names. A name that was looked for and is neither a finding nor a device counts as a finding.
+        By kind and name, whether it is recorded, and not only looked for. A name that was looked for and is neither a
+        finding nor a device counts as a finding.
     """
     known = _terms().names
-    unknown: set[tuple[Kind, str]] = {("finding", name) for name in findings if name not in known["finding"]}
-    unknown |= {("device", name) for name in devices if name not in known["device"]}
-    unknown |= {("anatomy", name) for name in anatomy if name not in known["anatomy"]}
+    unknown: dict[tuple[Kind, str], bool] = {}
+    recorded: tuple[tuple[Kind, Iterable[str]], ...] = (
+        ("finding", findings), ("device", devices), ("anatomy", anatomy),
+    )  # fmt: skip
+    for kind, names in recorded:
+        unknown |= {(kind, name): True for name in names if name not in known[kind]}
     for name in listed:
         if name not in known["finding"] and name not in known["device"] and ("device", name) not in unknown:
-            unknown.add(("finding", name))
+            unknown.setdefault(("finding", name), False)
     return unknown
 
 
@@ -361,9 +424,11 @@ def _terms() -> _Terms:
         children={name: tuple(names) for name, names in children.items()},
         names={
             kind: frozenset(term.name for term in by_name.values() if term.kind == kind)
+            | _UNNAMED.get(kind, set())
             for kind in _SECTIONS.values()
         },
-        no_finding=tuple(content["no finding"]),
+        no_finding=(*content["no finding"], *content["normal"]),
+        normal=tuple(content["normal"]),
         statements=content["statements"],
         labels={data_set: _map_labels(labels, by_key) for data_set, labels in content["labels"].items()},
     )
@@ -395,13 +460,26 @@ def _find(name: str) -> Term | None:
 def _find_nearest(name: str) -> str | None:
     by_key = _terms().by_key
     key = _fold(name)
+    if key not in by_key and _has_doubt(name):
+        return None
     close = [key] if key in by_key else get_close_matches(key, by_key, n=1, cutoff=_CLOSE)
     return by_key[close[0]].name if close else None
 
 
+def _has_doubt(name: str) -> bool:
+    """Whether a name denies or doubts something, also in a way that `split_certainty` does not read."""
+    words = name.replace("_", " ").replace("-", " ").casefold().split()
+    return (
+        split_certainty(name)[1] != "present" or not _DOUBTS.isdisjoint(words) or name[:3].casefold() == "non"
+    )
+
+
 def _fold(name: str) -> str:
-    """The letters and digits of a name in small letters, the last word in the singular."""
-    key = "".join(letter for letter in name.casefold() if letter.isalnum())
+    """The letters, digits and question marks of a name in small letters, the last word in the singular.
+
+    A question mark is no mere sign: "pneumothorax?" does not say that there is one.
+    """
+    key = "".join(letter for letter in name.casefold() if letter.isalnum() or letter == "?")
     for plural, singular in _PLURALS:
         if key.endswith(plural) and len(key) >= len(plural) + 2:
             return key.removesuffix(plural) + singular

@@ -41,6 +41,10 @@ FINDINGS: Final = (
     "pneumonia",
     "pneumothorax",
 )
+ABNORMALITY: Final = "abnormality"
+"""Name of the finding that stands for any: absent in an image that its source calls normal."""
+ANY_DEVICE: Final = "device"
+"""Name of the device that stands for any."""
 SHORT_NAMES: Final = {"effusion": "pleural effusion", "opacity": "lung opacity"}
 """Findings that also have a shorter name, as CheXpercept calls them."""
 

@@ -27,13 +27,22 @@ CERTAINTIES: Final[Mapping[str, Certainty]] = {
     **dict.fromkeys(("-1", "-1.0", "uncertain", "unsure", "possible", "equivocal", "?"), "uncertain"),
 }
 """How tables write that a finding is present, absent or uncertain, in small letters."""
-NO_FINDING: Final = frozenset(
-    ("no finding", "no findings", "no abnormality", "no abnormalities", "normal", "healthy", "negative")
-)
-"""Labels that say that nothing was found, in small letters with spaces."""
 _DATE: Final = re.compile(
     r"(\d{4})([-/.]?)(\d{2})\2(\d{2})(?:[T ](\d{2}):?(\d{2})(?::?(\d{2})(?:\.\d+)?)?(?:Z|[+-]\d\d:?\d\d)?)?"
 )
+
+
+_DECIMAL_COMMA: Final = re.compile(r"\s*([+-]?\d*),(\d+)\s*")
+
+
+def has_decimal_comma(text: str) -> bool:
+    """Whether a cell may be a number with a decimal comma."""
+    return _DECIMAL_COMMA.fullmatch(text) is not None
+
+
+def use_decimal_point(text: str) -> str:
+    """A number with a point instead of its decimal comma; any other text as it is."""
+    return _DECIMAL_COMMA.sub(r"\1.\2", text) if has_decimal_comma(text) else text
 
 
 def is_blank(text: str) -> bool:
@@ -57,7 +66,7 @@ def read_word(text: str, field: str) -> Certainty | None:
 
 
 def split_labels(text: str, separator: str | None) -> list[str]:
-    """The names of findings in a cell, without those that say that nothing was found.
+    """The labels in a cell.
 
     A cell that holds a JSON list of texts is read as such.
     """
@@ -80,12 +89,7 @@ def _decode_list(text: str) -> list[str] | None:
 
 def _clean_labels(labels: Sequence[str]) -> list[str]:
     cleaned = (label.strip() for label in labels)
-    return list(dict.fromkeys(label for label in cleaned if not is_blank(label) and not is_no_finding(label)))
-
-
-def is_no_finding(label: str) -> bool:
-    """Whether a label says that nothing was found."""
-    return " ".join(label.replace("_", " ").lower().split()) in NO_FINDING
+    return list(dict.fromkeys(label for label in cleaned if not is_blank(label)))
 
 
 def read_date(text: str, date_format: str | None) -> datetime.datetime | None:

@@ -18,6 +18,7 @@ ImageBy = Literal["path", "name", "id"]
 """How a table names an image: by its path, by its file name, or by its file name without the ending."""
 Dialect = Literal["path", "coco", "siim", "chexmask"]
 Blank = Literal["unknown", "absent"]
+Decimal = Literal[".", ","]
 TEXT: Final = "text"
 """The part of `report` for a column with a whole report."""
 
@@ -83,6 +84,8 @@ class ColumnMap(_Part, frozen=True, kw_only=True, omit_defaults=True):
     """Whether the findings that a row names are present, absent or uncertain."""
     finding: str | None = None
     """Name of the finding that every region shows, for tables that do not name it."""
+    decimal: Decimal = "."
+    """The sign before the decimals of numbers."""
     box: BoxColumns | None = None
     mask: MaskColumn | None = None
     polygon: PolygonColumn | None = None
@@ -92,6 +95,12 @@ class ColumnMap(_Part, frozen=True, kw_only=True, omit_defaults=True):
     """What was looked for; without it, the findings with columns of their own where a cell is filled in."""
     ignored: tuple[str, ...] = ()
     """Columns that are not used; only for the reader of the file."""
+
+    def numeric(self) -> tuple[str, ...]:
+        """Columns with one number a cell."""
+        box = self.box.columns if self.box is not None and len(self.box.columns) > 1 else ()
+        single = (column for column in (self.order, self.age) if column is not None)
+        return (*box, *(self.size or ()), *single)
 
     def used(self) -> Iterator[tuple[str, str]]:
         """Fields and the columns that they name."""
@@ -205,7 +214,7 @@ def apply_options(found: Mapping[str, Any], options: Mapping[str, Any]) -> dict[
 OPTIONS: Final[Mapping[str, str]] = {
     **{f"{field}_column": field for field in ("image", "study", "patient", "date", "order", "view", "age", "sex",
                                               "split", "annotator", "label", "certainty")},
-    **{field: field for field in ("image_by", "date_format", "blank", "separator", "finding", "looked_for")},
+    **{field: field for field in ("image_by", "date_format", "decimal", "blank", "separator", "finding", "looked_for")},
 }  # fmt: skip
 """Fields of a map by the options that set them."""
 PARTS: Final[Mapping[str, Mapping[str, str]]] = {

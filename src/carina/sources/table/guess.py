@@ -12,10 +12,10 @@ from carina.sources._image_sets import IMAGE_ENDINGS
 from carina.sources._record import RecordError, SourceError, describe, printable
 from carina.sources._tables import Row
 from carina.sources._values import read_age, read_sex, read_split
-from carina.sources.table.cells import CERTAINTIES, is_blank, is_no_finding, read_date
+from carina.sources.table.cells import CERTAINTIES, has_decimal_comma, is_blank, read_date, use_decimal_point
 from carina.sources.table.columns import TEXT, ColumnMap, ImageBy, apply_options
 from carina.sources.table.images import ImageFinder
-from carina.studies.terms import find_term
+from carina.studies.terms import find_term, is_no_finding
 
 SAMPLE: Final = 1000
 """Rows that are looked at."""
@@ -59,6 +59,10 @@ _BOX_NAMES: Final = (
     (("cx", "cy", "w", "h"), "centre"), (("cx", "cy", "width", "height"), "centre"),
     (("x_center", "y_center", "width", "height"), "centre"), (("x_centre", "y_centre", "width", "height"), "centre"),
 )  # fmt: skip
+_NUMBER_NAMES: Final = frozenset(
+    f"{prefix}{name}" for names, _ in _BOX_NAMES for name in names for prefix in ("", "bbox_", "box_")
+)
+"""Names of columns whose numbers show whether the table has decimal commas."""
 _ONE_BOX: Final = ("bbox", "box", "boxes", "bboxes", "bounding_box")
 _SIZE_NAMES: Final = (
     ("image_width", "image_height"), ("img_width", "img_height"), ("width", "height"), ("columns", "rows"),
@@ -106,7 +110,12 @@ class _Guess:
 
 
 def guess_columns(
-    columns: Sequence[str], rows: Sequence[Row], options: Mapping[str, Any], images: Path
+    columns: Sequence[str],
+    rows: Sequence[Row],
+    options: Mapping[str, Any],
+    images: Path,
+    *,
+    delimiter: str = ",",
 ) -> tuple[ColumnMap, list[str]]:
     """Guess a map.
 
@@ -115,6 +124,7 @@ def guess_columns(
         rows: The first rows.
         options: Options of the command line, which count more than any guess.
         images: Folder of the images.
+        delimiter: Between the fields of the table.
 
     Returns:
         The map, and remarks about it.
@@ -123,9 +133,14 @@ def guess_columns(
         SourceError: No column names images, or an option contradicts the table.
     """
     guess = _Guess(columns, rows, apply_options({}, options))
+    _guess_decimal(guess, delimiter)
     _guess_image(guess, images)
+    fits = {
+        **_FITS,
+        "date": _most(lambda value: read_date(value, guess.fields.get("date_format")) is not None),
+    }
     for field, names in _NAMES.items():
-        column = guess.find(names, _FITS.get(field, bool)) if field not in guess.fields else None
+        column = guess.find(names, fits.get(field, bool)) if field not in guess.fields else None
         if column is not None:
             guess.take(field, column, column)
     _guess_boxes(guess)
@@ -139,6 +154,27 @@ def guess_columns(
         return msgspec.convert(guess.fields, ColumnMap), guess.notes
     except msgspec.ValidationError as error:
         raise SourceError(f"options of the table: {error}") from error
+
+
+def _guess_decimal(guess: _Guess, delimiter: str) -> None:
+    """Whether numbers have a decimal comma: where commas are no delimiter, and all values of a column allow it."""
+    with_commas = {
+        name: [use_decimal_point(value) for value in values]
+        for name, values in guess.filled.items()
+        if any(map(has_decimal_comma, values))
+        and _are_numbers([use_decimal_point(value) for value in values])
+    }
+    named = [name for name in with_commas if _normalise(name) in _NUMBER_NAMES]
+    if "decimal" not in guess.fields and delimiter != "," and named:
+        guess.fields["decimal"] = ","
+        guess.notes.append(
+            f"decimal: {named[0]} has numbers with a decimal comma; say otherwise with --decimal"
+        )
+    if guess.fields.get("decimal") == ",":
+        guess.filled |= with_commas
+    else:
+        reason = "has numbers with a comma; if that is the decimal sign, say so with --decimal ,"
+        guess.reasons |= dict.fromkeys(named, reason)
 
 
 def _guess_image(guess: _Guess, images: Path) -> None:
@@ -310,6 +346,11 @@ def _guess_findings(guess: _Guess) -> None:
 def _why_ignored(guess: _Guess, name: str) -> str:
     if not guess.filled[name]:
         return "empty"
+    if _normalise(name) in _NAMES["date"] and "date" not in guess.fields:
+        return (
+            f"has dates such as {describe(guess.filled[name][0])}, which do not begin with the year; "
+            "say how they are written with --date-format, such as %d.%m.%Y"
+        )
     return guess.reasons.get(name, "not known by its name and values")
 
 
@@ -365,6 +406,5 @@ _FITS: Final[Mapping[str, Callable[[list[str]], bool]]] = {
     "order": _are_numbers,
     "age": _most(lambda value: read_age(value) is not None),
     "sex": _most(lambda value: read_sex(value) is not None),
-    "date": _most(lambda value: read_date(value, None) is not None),
     "certainty": _most(lambda value: value.strip().lower() in CERTAINTIES),
 }

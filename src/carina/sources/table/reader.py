@@ -11,17 +11,19 @@ from typing import Annotated, Any, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from carina.sources._encodings import describe_encoding
 from carina.sources._frames import FRAMES, BoxForm
 from carina.sources._image_sets import DEFECTS, assess, gather, name_studies
 from carina.sources._record import RecordError, SourceError
 from carina.sources._series import UNKNOWN, Place, order_studies
 from carina.sources._source import Plan, Skipped, Stream, source
 from carina.sources._tables import Row
-from carina.sources.table.cells import is_blank, read_date, split_labels
+from carina.sources.table.cells import is_blank, read_date, split_labels, use_decimal_point
 from carina.sources.table.columns import (
     FILE,
     Blank,
     ColumnMap,
+    Decimal,
     Dialect,
     ImageBy,
     apply_options,
@@ -38,7 +40,10 @@ from carina.studies.vocabulary import Scope
 
 def plan_table(path: Path, options: Mapping[str, Any]) -> Plan:
     """The map of columns: what is printed is the file that is written."""
-    found, notes = _find_map(Table.open(path), options)
+    table = Table.open(path, options.get("encoding"))
+    found, notes = _find_map(table, options)
+    if table.is_delimited and table.encoding is None and (notice := describe_encoding(path)):
+        notes = [f"{notice}; say otherwise with --encoding", *notes]
     text = format_column_map(
         found, [f"Columns of {path.name}; edit a copy and give it back with --columns", *notes]
     )
@@ -55,6 +60,7 @@ def plan_table(path: Path, options: Mapping[str, Any]) -> Plan:
     defects={
         **DEFECTS,
         "unnamed": "a region whose row names no finding, or several, is left out; the findings are kept",
+        "certainty": "a label whose cell of certainty is empty is not stated; where drawn or looked for, uncertain",
         "date": "a date that cannot be read is unknown",
         "age": "an age that cannot be read is unknown",
         "sex": "a sex that is not F, M or O is unknown",
@@ -71,6 +77,13 @@ def read_table(
     ] = None,
     columns: Annotated[
         Path | None, Meta(description=f"YAML file that says what the columns mean, such as an edited {FILE}.")
+    ] = None,
+    encoding: Annotated[
+        str | None,
+        Meta(
+            description="Encoding of a CSV file, such as cp1250. By default UTF-8, or UTF-16 where the file is marked "
+            "so; a file that is neither is read as cp1252."
+        ),
     ] = None,
     image_column: Annotated[str | None, Meta(description="Column that names the image.")] = None,
     image_by: Annotated[
@@ -124,6 +137,13 @@ def read_table(
             "the column of labels), or unknown. By default the findings with a column of their own."
         ),
     ] = None,
+    decimal: Annotated[
+        Decimal | None,
+        Meta(
+            description="Sign before the decimals of numbers in columns of their own. By default a point; a comma "
+            "where fields are not separated by commas and the numbers of boxes have one."
+        ),
+    ] = None,
     box_column: Annotated[
         tuple[str, ...],
         Meta(description="Column of a box: four times for its numbers, or once for all of them."),
@@ -158,7 +178,7 @@ def read_table(
     """Read one study for each image, or for each value of the column of studies."""
     options = dict(locals())  # the options by name, as `plan_table` gets them
     del options["path"]
-    table = Table.open(path)
+    table = Table.open(path, encoding)
     found, _ = _find_map(table, options)
     finder = ImageFinder(_image_folder(path, options), found.image_by)
     overview = _read_overview(table, found, finder)
@@ -171,6 +191,19 @@ def read_table(
         )
 
 
+def _each_row(table: Table, found: ColumnMap) -> Iterator[Row]:
+    """The rows of a table, with a point before the decimals of numbers."""
+    if found.decimal == ".":
+        return table.rows()
+    numeric = found.numeric()
+    return (_use_decimal_points(row, numeric) for row in table.rows())
+
+
+def _use_decimal_points(row: Row, columns: Iterable[str]) -> Row:
+    numbers = {name: use_decimal_point(row.values[name]) for name in columns if name in row.values}
+    return Row(row.file, row.number, {**row.values, **numbers}, row.fault)
+
+
 def _image_folder(path: Path, options: Mapping[str, Any]) -> Path:
     return options.get("images") or path.parent
 
@@ -180,7 +213,8 @@ def _find_map(table: Table, options: Mapping[str, Any]) -> tuple[ColumnMap, list
     file = options.get("columns")
     if file is None:
         rows = list(islice(table.rows(), SAMPLE))
-        found, notes = guess_columns(table.columns, rows, options, _image_folder(table.path, options))
+        images = _image_folder(table.path, options)
+        found, notes = guess_columns(table.columns, rows, options, images, delimiter=table.delimiter)
         check_column_map(found, table.columns, str(table.path))
         return found, notes
     fields = apply_options(msgspec.to_builtins(read_column_map(file)), options)
@@ -227,7 +261,7 @@ def _read_overview(table: Table, found: ColumnMap, finder: ImageFinder) -> _Over
     overview = _Overview(labels=set(found.findings.values()) | ({found.finding} if found.finding else set()))
     studies: dict[str, _Study] = {}
     times: dict[str, Any] = {}
-    for row in table.rows():
+    for row in _each_row(table, found):
         try:
             one = _identify(row, found, finder)
         except RecordError as error:
@@ -289,7 +323,7 @@ def _name_all(studies: Iterable[_Study]) -> dict[str, str]:
 def _read_rows(table: Table, found: ColumnMap, finder: ImageFinder) -> Iterator[tuple[str, NamedRow]]:
     """The rows of studies that can be told, each with the path of its image."""
     used = [column for _, column in found.used()]
-    for row in table.rows():
+    for row in _each_row(table, found):
         try:
             one = _identify(row, found, finder)
         except RecordError:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from carina.sources._encodings import check_encoding, decode_file
 from carina.sources._record import SourceError, printable
 from carina.sources._tables import Row, read_column_names, read_rows
 from carina.store.documents import check_regular
@@ -36,9 +37,11 @@ class Table:
     path: Path
     columns: tuple[str, ...]
     delimiter: str = ","
+    encoding: str | None = None
+    """Of a delimited file; None for what its bytes show."""
 
     @classmethod
-    def open(cls, path: Path) -> "Table":
+    def open(cls, path: Path, encoding: str | None = None) -> "Table":
         """Read the names of the columns."""
         name = path.name.lower()
         if path.is_dir():
@@ -52,12 +55,19 @@ class Table:
         if name.endswith(EXCEL):
             return cls(path, _check_names(path, _excel_columns(path)))
         if name.endswith(DELIMITED):
-            found = {sign: read_column_names(path, delimiter=sign) for sign in _DELIMITERS}
+            if encoding is not None:
+                check_encoding(encoding)
+            found = {sign: read_column_names(path, delimiter=sign, encoding=encoding) for sign in _DELIMITERS}
             # The sign that makes most columns; the comma where none does.
             delimiter = max(_DELIMITERS, key=lambda sign: len(found[sign]))
-            return cls(path, _check_names(path, found[delimiter]), delimiter)
+            return cls(path, _check_names(path, found[delimiter]), delimiter, encoding)
         endings = ", ".join((*DELIMITED[:3], *PARQUET, *EXCEL))
         raise SourceError(f"{path}: expected a table whose name ends in one of {endings}")
+
+    @property
+    def is_delimited(self) -> bool:
+        """Whether it is a text file, and not Parquet or Excel."""
+        return self.path.name.lower().endswith(DELIMITED)
 
     def rows(self) -> Iterator[Row]:
         """The rows, from the first on."""
@@ -66,7 +76,7 @@ class Table:
             return _parquet_rows(self.path)
         if name.endswith(EXCEL):
             return _excel_rows(self.path, self.columns)
-        return read_rows(self.path, self.columns, delimiter=self.delimiter)
+        return read_rows(self.path, self.columns, delimiter=self.delimiter, encoding=self.encoding)
 
 
 def _check_names(path: Path, names: Sequence[str]) -> tuple[str, ...]:
@@ -90,7 +100,7 @@ def _format_cell(value: Any) -> str:  # noqa: ANN401 - whatever a table holds
     if isinstance(value, list | tuple | dict):
         return json.dumps(value, default=str)
     if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
+        return decode_file(value)
     return str(value)
 
 

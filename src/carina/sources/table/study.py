@@ -4,6 +4,8 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
+import msgspec
+
 from carina.reports.sections import split_sections, split_sentences
 from carina.sources._frames import Frame, box_corners
 from carina.sources._image_sets import ImageSetDraft, assess
@@ -12,6 +14,7 @@ from carina.sources._series import Place
 from carina.sources._source import Item, Skipped
 from carina.sources._tables import Row
 from carina.sources._values import read_age, read_sex, read_split, read_view
+from carina.sources._votes import Vote, state_votes
 from carina.sources.table.cells import (
     read_boxes,
     read_date,
@@ -24,11 +27,14 @@ from carina.sources.table.cells import (
 from carina.sources.table.columns import TEXT, ColumnMap
 from carina.store.errors import RegionError
 from carina.studies.model import Assessed, Image, Report, ReportSection
+from carina.studies.terms import is_no_finding
 from carina.studies.vocabulary import SECTIONS, Certainty, Section
 
 T = TypeVar("T")
 ANNOTATOR: Final = "table"
 """Who drew a region where the table does not say."""
+_NO_RUNS: Final = "-1"
+"""How SIIM writes a mask without pixels."""
 _PROPORTIONS: Final = 0.02
 """Share by which width / height may differ between an image and the stated size."""
 
@@ -77,21 +83,50 @@ class _StudyMaker:
             self.study, patient=next(iter(patient), None), source="table", number=self.rows[0].row.number,
         )  # fmt: skip
         self._add_images(draft)
+        # What was looked for and is not stated would be absent.
+        is_listed = listed is not None and listed.findings != "unknown"
+        stated = _State(draft, self.columns, "uncertain" if is_listed else None)
+        readers = self._state_votes(stated)
         for one in self._each_row():
             _add_regions(draft, one, self.settings)
-        stated: set[str] = set()
-        for one in self._each_row():
-            _add_labels(draft, one.row, self.columns)
-            stated.update(_add_findings(draft, one.row, self.columns))
+        if not readers:
+            for one in self._each_row():
+                stated.add_row(one.row)
         if self.columns.blank == "absent":
-            stated.update(_add_absent(draft, stated, self.columns))
+            stated.add_absent()
         draft.facts |= {
             "order": place.order,
             "prior": place.prior,
             "later": place.later,
             **self._facts(draft),
         }
-        return draft.finish(assessed=listed or assess("listed" if stated else "unknown", stated, {}))
+        assessed = listed or assess("listed" if stated.names else "unknown", stated.names, {})
+        return draft.finish(assessed=msgspec.structs.replace(assessed, readers=readers))
+
+    def _state_votes(self, stated: "_State") -> tuple[str, ...]:
+        """State what several readers say, and give their names; a single reader does not vote."""
+        columns = self.columns
+        if columns.annotator is None:
+            return ()
+        readers: dict[str, dict[str, None]] = {one.key: {} for one in self.rows}
+        for one in self._each_row():
+            if one.row.text(columns.annotator) or _has_statement(one.row, columns):
+                readers[one.key][_reader(one.row, columns)] = None
+        names = sorted({reader for own in readers.values() for reader in own})
+        if len(names) < 2:
+            return ()
+        drawn: list[Vote] = []
+        others: list[Vote] = []
+        for one in self._each_row():
+            own = [
+                Vote(one.key, _reader(one.row, columns), label, certainty)
+                for label, certainty in stated.read_row(one.row, with_drawn=True)
+                if not stated.draft.is_anatomy(label)
+            ]
+            (drawn if _has_region(one.row, columns) else others).extend(own)
+        # What a reader has drawn counts more than what the reader states without a region.
+        state_votes(stated.draft, [*drawn, *others], readers)
+        return tuple(names)
 
     def _each_row(self) -> Iterator[NamedRow]:
         for one in self.rows:
@@ -156,62 +191,101 @@ def _labels(row: Row, columns: ColumnMap) -> list[str]:
     return split_labels(row.text(columns.label), columns.separator) if columns.label is not None else []
 
 
-def _certainty(row: Row, columns: ColumnMap) -> Certainty:
-    """Whether what the row names is there: present, unless a column says otherwise."""
-    stated = (
-        read_word(row.text(columns.certainty), columns.certainty) if columns.certainty is not None else None
+def _certainty(row: Row, columns: ColumnMap) -> Certainty | None:
+    """Whether what the row names is there: present where no column says otherwise; None where its cell is empty."""
+    return (
+        "present" if columns.certainty is None else read_word(row.text(columns.certainty), columns.certainty)
     )
-    return stated or "present"
 
 
-def _add_labels(draft: ImageSetDraft, row: Row, columns: ColumnMap) -> None:
-    for label in _labels(row, columns):
-        draft.state_category(label, _certainty(row, columns))
+def _reader(row: Row, columns: ColumnMap) -> str:
+    return (row.text(columns.annotator) if columns.annotator else "") or ANNOTATOR
 
 
-def _add_findings(draft: ImageSetDraft, row: Row, columns: ColumnMap) -> Iterator[str]:
-    """State the findings that have columns of their own; yields those that were assessed."""
-    for column, name in columns.findings.items():
-        certainty = read_word(row.text(column), column)
-        if certainty is not None:
-            draft.state_category(name, certainty)
-            yield name
+def _has_statement(row: Row, columns: ColumnMap) -> bool:
+    cells = (row.text(column) for column in columns.findings)
+    return bool(_labels(row, columns)) or _has_region(row, columns) or any(cells)
 
 
-def _add_absent(draft: ImageSetDraft, stated: set[str], columns: ColumnMap) -> list[str]:
-    """State that findings are absent whose cells are empty in all rows of the study."""
-    absent = [name for name in columns.findings.values() if name not in stated]
-    for name in absent:
-        draft.state_category(name, "absent")
-    return absent
+class _State:
+    """States what rows say without a region.
+
+    Args:
+        draft: The study.
+        columns: What the columns mean.
+        unstated: What labels are whose cell of certainty is empty; None where they are not stated.
+    """
+
+    def __init__(self, draft: ImageSetDraft, columns: ColumnMap, unstated: Certainty | None) -> None:
+        self.draft, self._columns, self._unstated = draft, columns, unstated
+        self.names: set[str] = set()
+        """Findings with columns of their own that were assessed."""
+
+    def add_row(self, row: Row) -> None:
+        for label, certainty in self.read_row(row):
+            self.draft.state_category(label, certainty)
+
+    def add_absent(self) -> None:
+        """State that findings are absent whose cells are empty in all rows of the study."""
+        for name in self._columns.findings.values():
+            if name not in self.names:
+                self.draft.state_category(name, "absent")
+                self.names.add(name)
+
+    def read_row(self, row: Row, *, with_drawn: bool = False) -> Iterator[tuple[str, Certainty]]:
+        """The statements of a row; also of what it shows only by a region, where that is asked for."""
+        columns, has_region = self._columns, _has_region(row, self._columns)
+        labels = _labels(row, columns)
+        certainty = _certainty(row, columns)
+        for label in labels:
+            if certainty is not None or is_no_finding(label):
+                yield label, certainty or "present"
+                continue
+            self.draft.defects["certainty"] += 1
+            if has_region or self._unstated is not None:
+                yield label, "uncertain"
+        if with_drawn and has_region and not labels:
+            yield from ((label, certainty or "uncertain") for label in _sole_finding(row, columns))
+        for column, name in columns.findings.items():
+            stated = read_word(row.text(column), column)
+            if stated is not None:
+                self.names.add(name)
+                yield name, stated
 
 
 # ---- regions --------------------------------------------------------------------------------------------------------
 
 
+def _region_texts(row: Row, columns: ColumnMap) -> "list[tuple[str, _AddRegions]]":
+    """The cells of a row that hold regions, each with the function that adds them."""
+    cells = (
+        (_box_text(row, columns), _add_boxes),
+        (row.text(columns.mask.column) if columns.mask else "", _add_mask),
+        (row.text(columns.polygon.column) if columns.polygon else "", _add_polygons),
+    )
+    return [(text, add) for text, add in cells if text]
+
+
+def _has_region(row: Row, columns: ColumnMap) -> bool:
+    return any(text.strip() != _NO_RUNS for text, _ in _region_texts(row, columns))
+
+
 def _add_regions(draft: ImageSetDraft, one: NamedRow, settings: Settings) -> None:
     columns, row = settings.columns, one.row
-    texts = [
-        (text, add)
-        for text, add in (
-            (_box_text(row, columns), _add_boxes),
-            (row.text(columns.mask.column) if columns.mask else "", _add_mask),
-            (row.text(columns.polygon.column) if columns.polygon else "", _add_polygons),
-        )
-        if text
-    ]
+    texts = _region_texts(row, columns)
     if not texts:
         return
-    labels = _labels(row, columns) or _sole_finding(row, columns)
-    certainty = _certainty(row, columns)
+    named = _labels(row, columns)
+    labels = [label for label in named if not is_no_finding(label)] or named or _sole_finding(row, columns)
+    # A region whose certainty is left open was drawn, so that something may be there.
+    certainty = _certainty(row, columns) or "uncertain"
     if len(labels) != 1:
         draft.defects["unnamed"] += len(texts)
         return
     if certainty == "absent":
         draft.defects["conflict"] += len(texts)
         return
-    annotator = (row.text(columns.annotator) if columns.annotator else "") or ANNOTATOR
-    pen = _Pen(draft, labels[0], one.key, annotator, certainty)
+    pen = _Pen(draft, labels[0], one.key, _reader(row, columns), certainty)
     for text, add in texts:
         try:
             add(pen, text, row, settings)
@@ -243,6 +317,9 @@ class _Pen(NamedTuple):
     @property
     def image(self) -> Image:
         return self.draft.image(self.key)
+
+
+_AddRegions = Callable[[_Pen, str, Row, Settings], None]
 
 
 def _box_text(row: Row, columns: ColumnMap) -> str:

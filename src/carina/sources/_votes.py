@@ -1,0 +1,61 @@
+"""What several readers say of the images of a study, each alone: how their statements become findings."""
+
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from typing import Final, NamedTuple
+
+from carina.sources._study_draft import StudyDraft
+from carina.studies.vocabulary import ABNORMALITY, Certainty
+
+_STRONGEST_FIRST: Final[tuple[Certainty, ...]] = ("present", "uncertain", "absent")
+
+
+class Vote(NamedTuple):
+    """What one reader says of one label on one image."""
+
+    image: str
+    reader: str
+    label: str
+    certainty: Certainty = "present"
+    words: str = ""
+    """What to look up in the vocabulary, where that is not the label."""
+
+
+def state_votes(draft: StudyDraft, votes: Iterable[Vote], readers: Mapping[str, Collection[str]]) -> None:
+    """State in a draft what the readers say: present where at least half of the readers of an image say so.
+
+    What fewer state, or state as uncertain, is uncertain. A finding of several images is what it is on the image that
+    shows it best. That an image is normal is stated where no reader states anything else. Later statements about the
+    same findings, such as regions of single readers, change nothing of this.
+
+    Args:
+        draft: The study.
+        votes: What the readers say. Of several votes of one reader about one finding, the first counts.
+        readers: Who looked at each image, by its key; a reader without votes counts, too.
+    """
+    labels: dict[str, str] = {}
+    stated: defaultdict[str, dict[tuple[str, str], Certainty]] = defaultdict(dict)
+    for vote in votes:
+        name, certainty = draft.read_statement(vote.label, vote.certainty, words=vote.words)
+        if not name or certainty is None:
+            continue
+        labels.setdefault(name, vote.label.strip())
+        known = stated[name].setdefault((vote.image, vote.reader), certainty)
+        draft.defects["conflict"] += known != certainty
+    is_normal = all(certainty == "absent" for own in stated.values() for certainty in own.values())
+    is_shared = len({reader for own in readers.values() for reader in own}) > 1
+    for name, own in stated.items():
+        outcomes = {_decide(own, image, len(readers[image])) for image, _ in own}
+        decided = next(one for one in _STRONGEST_FIRST if one in outcomes)
+        if name == ABNORMALITY and decided == "absent" and not is_normal:
+            continue
+        by = [reader for (_, reader), one in own.items() if one == "present"] if is_shared else []
+        draft.decide(name, labels[name], decided, stated_by=by)
+
+
+def _decide(own: Mapping[tuple[str, str], Certainty], image: str, readers: int) -> Certainty:
+    """What the votes on one image come to."""
+    votes = [certainty for (key, _), certainty in own.items() if key == image]
+    if all(certainty == "absent" for certainty in votes):
+        return "absent"
+    return "present" if 2 * votes.count("present") >= readers else "uncertain"
