@@ -9,7 +9,6 @@ import hashlib
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
 
 from carina.percept.analysis import frontal_image
 from carina.percept.lesions import LESIONS, Lesion
@@ -27,9 +26,6 @@ from carina.studies.assessment import NOT_LOOKED_FOR, drop_partial_denials, is_l
 from carina.studies.lookalikes import is_clearly_absent, look_alike
 from carina.studies.model import Study
 from carina.studies.vocabulary import Certainty
-
-LOOKS_LIKE_ANOTHER: Final = "looks like another finding"
-"""Why a study is not asked about a lesion: another finding is present that a reader may call by its name."""
 
 
 @dataclass(frozen=True, order=True)
@@ -118,7 +114,8 @@ def _leave_out(found: Candidates, study: Study, lesion: Lesion, conflict: Confli
 def _add_study(found: Candidates, study: Study, lesion: Lesion, stated: set[Certainty], seed: int) -> None:
     if not stated:
         noticed = frozenset(finding.name for finding in study.findings if finding.certainty != "absent")
-        reason = NOT_LOOKED_FOR if is_clearly_absent(lesion.finding, noticed) else LOOKS_LIKE_ANOTHER
+        is_clear = is_clearly_absent(lesion.finding, noticed)
+        reason = NOT_LOOKED_FOR if is_clear else _report_lookalikes(noticed).reason
         found.not_absent[lesion.name, reason] += 1
         return
     absent = stated == {"absent"}
@@ -149,4 +146,9 @@ def _check_stated(study: Study, lesion: Lesion, stated: set[Certainty]) -> None:
         or (stated == {"absent"} and not is_clearly_absent(lesion.finding, frozenset({name})))
     ]
     if alike:
-        raise Ineligible(LOOKS_LIKE_ANOTHER, ", ".join(alike))
+        raise _report_lookalikes(alike)
+
+
+def _report_lookalikes(names: Iterable[str]) -> Ineligible:
+    """Why a study is not asked about a lesion: findings are present that a reader may call by its name."""
+    return Ineligible("looks like another finding", ", ".join(sorted(names)))
