@@ -5,13 +5,16 @@ without images. For each size, `carina audit --no-files` runs with one and with 
 the largest memory of all processes together, start and page included, and the same in each quarter of the time: what
 grows with the conversations would grow from one quarter to the next. The last column is the time for reading the same
 cases, which no audit can undercut. Then follow the cost of each gate, and the time for the original's 428,966
-conversations.
+conversations. `--growth` prints instead how much memory each gate takes after 60,000 and after 180,000 conversations.
 
     python benchmarks/trek_audit.py
     python benchmarks/trek_audit.py --sizes 1000 10000 --workers 1 2
+    python benchmarks/trek_audit.py --growth
 """
 
 import argparse
+import gc
+import multiprocessing
 import os
 import subprocess
 import sys
@@ -20,15 +23,19 @@ import time
 from itertools import islice
 from pathlib import Path
 
+import msgspec
 import numpy as np
 
-from carina.audits import AuditContext, list_gates, make_gates
-from carina.cases import Benchmark, open_benchmark
+from carina.audits import AuditContext, GateInfo, list_gates, make_gates
+from carina.cases import Benchmark, Case, open_benchmark
 from carina.phantom import PhantomOptions, make_studies
 from carina.trek import build_trek
 from trek_build import ORIGINAL, repeated
 
 QUARTERS = 4
+GROWTH_CASES = 2_000
+"""Conversations that are seen again and again, each time under other names."""
+GROWTH_SEEN = (20_000, 60_000, 120_000, 180_000)
 PROFILED = 8192
 """Conversations on which the costs of gates are measured."""
 
@@ -40,11 +47,18 @@ def main() -> None:
     parser.add_argument(
         "--phantoms", type=int, default=64, help="number of different studies that are repeated"
     )
+    parser.add_argument(
+        "--growth", action="store_true", help="only the memory of each gate, by conversations seen"
+    )
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
         root = Path(folder)
         base = [study for study, _ in make_studies(given.phantoms, 0, PhantomOptions(size=256))]
         print(f"{os.cpu_count()} cores; {given.phantoms} phantom studies repeated")
+        if given.growth:
+            build_trek(repeated(base, GROWTH_CASES, root / "studies"), root / "conversations", workers=1)
+            print_growth(open_benchmark(root / "conversations"))
+            return
         print(
             f"{'conversations':>13} {'questions':>11} {'workers':>8} {'seconds':>8} {'questions/s':>12} {'MB':>6} "
             f"{'MB by quarter':>20} {'only reading':>13}",
@@ -127,6 +141,40 @@ def print_costs(bench: Benchmark) -> None:
         gate.result()
         print(f"  {gate.name:<24} {each:>6.1f} {time.thread_time() - began:>6.1f}")
     print(f"  {'all':<24} {sum(each for each, _ in rows):>6.1f}")
+
+
+def print_growth(bench: Benchmark) -> None:
+    """Print the anonymous memory of a process for each gate, after the gate has seen so many conversations."""
+    cases = list(bench)
+    print(f"{'MB after conversations':<24} {' '.join(f'{seen:>9,}' for seen in GROWTH_SEEN)}")
+    for info in list_gates({"trek"}):
+        process = multiprocessing.get_context("fork").Process(target=measure_growth, args=(info, cases))
+        process.start()
+        process.join()
+
+
+def measure_growth(info: GateInfo, cases: list[Case]) -> None:
+    limits = {info.name: info.read_limits({}, {"trek"}, where="defaults")}
+    (gate,) = make_gates([info], AuditContext(), limits)
+    memory = []
+    for number in range(max(GROWTH_SEEN)):
+        gate.see(rename(cases[number % len(cases)], number))
+        if number + 1 in GROWTH_SEEN:
+            gc.collect()
+            memory.append(anonymous_memory())
+    print(f"{info.name:<24} {' '.join(f'{one / 1e6:>9.1f}' for one in memory)}", flush=True)
+
+
+def rename(case: Case, number: int) -> Case:
+    """The same conversation about another study."""
+    images = tuple(msgspec.structs.replace(image, key=f"{number}/{image.key}") for image in case.images)
+    names = {"id": f"trek-{number:07d}", "study": f"s{number:07d}", "patient": f"p{number // 2:07d}"}
+    return msgspec.structs.replace(case, images=images, **names)
+
+
+def anonymous_memory() -> int:
+    lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("Anonymous:")) * 1024
 
 
 if __name__ == "__main__":
