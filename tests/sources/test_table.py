@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from carina.cases import open_benchmark
 from carina.cli import app
+from carina.pages import show
 from carina.sources import SourceError, import_source
 from carina.sources._frames import Frame, box_corners
 from carina.sources.table.cells import read_boxes, read_date, read_polygons, split_labels
@@ -48,6 +49,11 @@ def read(tmp_path, images):
         return studies, imported
 
     return run
+
+
+def _write(path, text):
+    path.write_text(text)
+    return path
 
 
 def defects(imported):
@@ -513,6 +519,49 @@ def test_a_name_of_two_files_is_skipped(read, tmp_path):
     studies, imported = read("image,Mass\na.png,1\nb.png,1\n", image_by="name")
     assert list(studies) == ["b"]
     assert "2 image files are called 'a.png': a.png, deep/a.png" in imported.skipped[0].reason
+
+
+def test_an_absolute_path_below_the_folder_is_used_and_another_is_refused(read, tmp_path, images):
+    other = tmp_path / "other" / "a.png"
+    write_png(other, np.zeros((8, 8), np.uint8))
+    studies, imported = read(f"image_path,Mass\n{images / 'a.png'},1\n{other},1\n")
+    assert [study.images[0].key for study in studies.values()] == ["a.png"]
+    # The file that the cell names is not replaced by another one of its name.
+    assert [item.study for item in imported.skipped] == [""]
+    assert str(images) in imported.skipped[0].reason
+    assert "--images" in imported.skipped[0].reason
+
+
+def test_a_path_whose_folder_is_not_there_is_used_by_name_with_a_notice(read):
+    studies, imported = read("image_path,Mass\nelsewhere/a.png,1\nelsewhere/b.png,0\n")
+    assert list(studies) == ["a", "b"]
+    notice = next(line for line in imported.plan.lines if "--images" in line)
+    assert "'elsewhere/a.png'" in notice
+    assert "so a.png is used" in notice
+    assert not any("--images" in line for line in read("image,Mass\na.png,1\n")[1].plan.lines)
+
+
+def test_names_that_all_occur_twice_are_refused_with_both_places(read, tmp_path):
+    for folder in ("one", "two"):
+        write_png(tmp_path / "scans" / folder / "e.png", np.zeros((8, 8), np.uint8))
+    _, imported = read("image_path,Mass\nelsewhere/e.png,1\n", folder=tmp_path / "scans")
+    assert imported.is_empty
+    assert "2 image files are called 'e.png': one/e.png, two/e.png" in imported.skipped[0].reason
+
+
+def test_folders_that_carina_wrote_hold_no_images_of_a_table(read, tmp_path, images):
+    show(import_source("table", _write(tmp_path / "b.csv", "image,Mass\nb.png,1\n"), tmp_path / "set",
+                       images=images, copy_images=True, workers=1).opened(), images / "pages")  # fmt: skip
+    (tmp_path / "set").rename(images / "set")
+    names = {path.name for path in (images / "pages").rglob("*.png")}
+    assert "b.png" in {path.name for path in (images / "set").rglob("*.png")}
+    assert names
+    (images / "b.png").unlink()
+    _, imported = read(
+        "image,Mass\n" + "".join(f"{name},1\n" for name in ("b.png", *sorted(names))), image_by="name"
+    )
+    assert imported.is_empty
+    assert {item.kind for item in imported.skipped} == {"image missing"}
 
 
 def test_paths_that_leave_the_folder_are_skipped(read, tmp_path):

@@ -14,7 +14,7 @@ from carina.sources._tables import Row
 from carina.sources._values import read_age, read_sex, read_split
 from carina.sources.table.cells import CERTAINTIES, has_decimal_comma, is_blank, read_date, use_decimal_point
 from carina.sources.table.columns import TEXT, ColumnMap, ImageBy, apply_options
-from carina.sources.table.images import ImageFinder
+from carina.sources.table.images import ImageFinder, has_folder
 from carina.studies.terms import find_term, is_no_finding
 
 SAMPLE: Final = 1000
@@ -192,9 +192,11 @@ def _guess_image(guess: _Guess, images: Path) -> None:
     ways: tuple[ImageBy, ...] = ("path", "name", "id")
     for by in ways:
         for name in candidates:
-            if name in guess.filled and _count_files(finder.by(by), guess.filled[name][:_FILES]):
+            found = [text for text in guess.filled.get(name, ())[:_FILES] if finder.by(by).can_find(text)]
+            if found:
                 guess.take("image", name, name)
                 guess.fields["image_by"] = by
+                _note_name(guess, found, finder.by(by))
                 return
     guess.take("image", candidates[0], candidates[0])
     guess.notes.append(
@@ -217,14 +219,19 @@ def _image_candidates(guess: _Guess) -> list[str]:
     return sorted(found, key=lambda name: (name not in by_value, name not in named))
 
 
-def _count_files(finder: ImageFinder, values: Sequence[str]) -> int:
-    found = 0
-    for value in values:
-        try:
-            found += finder.exists(finder.find(value))
-        except RecordError:
-            continue
-    return found
+def _note_name(guess: _Guess, cells: Sequence[str], finder: ImageFinder) -> None:
+    """Say so where a cell names a folder, and only its file name is used."""
+    cell = next(filter(has_folder, cells), None)
+    if guess.fields["image_by"] == "path" or cell is None:
+        return
+    try:
+        used = finder.find(cell)
+    except RecordError:
+        return  # its rows are skipped, with the reason
+    guess.notes.append(
+        f"image: {describe(cell)} is not in the folder of images; its file name is, so {used} is used. If that is "
+        "another image, name the right folder with --images"
+    )
 
 
 def _guess_boxes(guess: _Guess) -> None:
