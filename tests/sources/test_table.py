@@ -955,3 +955,47 @@ def test_a_column_of_dates_that_begin_with_the_day_names_its_option(read):
     assert "--date-format" in line
     studies, _ = read(table, date_format="%d.%m.%Y")
     assert [str(study.date) for study in studies.values()] == ["2020-02-01", "2020-02-02"]
+
+
+# ---- cells and columns that are wrong --------------------------------------------------------------------------------
+
+
+def test_one_wrong_cell_loses_one_box(read):
+    rows = "".join(
+        f"{name}.png,Mass,{left},10,20,30\n" for name, left in zip("abc", (10, "abc", 30), strict=True)
+    )
+    studies, imported = read(f"image,finding,left,top,width,height\n{rows}")
+    assert [len(boxes_of(study)) for study in studies.values()] == [1, 0, 1]
+    assert defects(imported)["region"] == 1
+
+
+def test_one_wrong_cell_loses_one_stated_size_mask_or_polygon(read, tmp_path):
+    _, imported = read(
+        "image,finding,x,y,w,h,image_width,image_height\na.png,Mass,1,1,9,9,50,40\nb.png,Mass,1,1,9,9,abc,40\n"
+        "c.png,Mass,1,1,9,9,50,40\n"
+    )
+    assert "size: [image_width, image_height]" in imported.plan.lines
+    assert [item.field for item in imported.skipped] == ["image_width"]
+    write_png(tmp_path / "images" / "mask.png", np.full((80, 100), 255, np.uint8))
+    for column, cell in (("mask", "mask.png"), ("polygon", '"[[1, 1], [9, 1], [9, 9]]"')):
+        studies, _ = read(
+            f"image,finding,{column}\na.png,Mass,none given\nb.png,Mass,{cell}\nc.png,Mass,{cell}\n"
+        )
+        assert [len(boxes_of(study)) for study in studies.values()] == [0, 1, 1]
+
+
+def test_a_wrong_cell_in_a_column_of_a_finding_is_named(read):
+    _, imported = read("image,Effusion,Mass\na.png,1,0\nb.png,2,0\nc.png,0,1\n")
+    (line,) = (line for line in imported.plan.lines if line.startswith("# ignored: Effusion"))
+    assert "'2'" in line
+    assert "--finding-column" in line
+
+
+@pytest.mark.parametrize("lost", ["left", "top", "width", "height"])
+def test_a_box_without_its_fourth_column_is_named(read, lost):
+    columns = [name for name in ("left", "top", "width", "height") if name != lost]
+    _, imported = read(f"image,finding,{','.join(columns)}\na.png,Mass,1,2,3\n")
+    assert not any(line.startswith("size:") for line in imported.plan.lines)
+    (line,) = (line for line in imported.plan.lines if line.startswith(f"# ignored: {columns[0]}"))
+    assert f"no {lost} with numbers" in line
+    assert "--box-column" in line

@@ -100,7 +100,8 @@ class _Guess:
         """The first column with one of the names whose values fit."""
         for name in names:
             column = self.normal.get(name)
-            if column is not None and column not in self.taken and fits(self.filled[column]):
+            is_free = column is not None and column not in self.taken and column not in self.reasons
+            if column is not None and is_free and fits(self.filled[column]):
                 return column
         return None
 
@@ -157,12 +158,12 @@ def guess_columns(
 
 
 def _guess_decimal(guess: _Guess, delimiter: str) -> None:
-    """Whether numbers have a decimal comma: where commas are no delimiter, and all values of a column allow it."""
+    """Whether numbers have a decimal comma: where commas are no delimiter, and most values of a column allow it."""
     with_commas = {
         name: [use_decimal_point(value) for value in values]
         for name, values in guess.filled.items()
         if any(map(has_decimal_comma, values))
-        and _are_numbers([use_decimal_point(value) for value in values])
+        and _are_mostly_numbers([use_decimal_point(value) for value in values])
     }
     named = [name for name in with_commas if _normalise(name) in _NUMBER_NAMES]
     if "decimal" not in guess.fields and delimiter != "," and named:
@@ -240,7 +241,7 @@ def _guess_boxes(guess: _Guess) -> None:
         _guess_box_columns(guess, given)
     if "size" not in guess.fields:
         for names in _SIZE_NAMES:
-            columns = [guess.find([name], _are_numbers) for name in names]
+            columns = [guess.find([name], _are_mostly_numbers) for name in names]
             if all(columns):
                 guess.take("size", columns, *[column for column in columns if column])
                 break
@@ -251,7 +252,7 @@ def _guess_boxes(guess: _Guess) -> None:
 
 def _guess_box_columns(guess: _Guess, given: Mapping[str, Any]) -> None:
     for names, form in _BOX_NAMES:
-        columns = [guess.find((f"bbox_{name}", f"box_{name}", name), _are_numbers) for name in names]
+        columns = _find_box_columns(guess, names)
         if all(columns):
             guess.take(
                 "box", {"columns": columns, "form": form, **given}, *[name for name in columns if name]
@@ -266,6 +267,28 @@ def _guess_box_columns(guess: _Guess, given: Mapping[str, Any]) -> None:
             )
     elif given:
         raise SourceError("no columns with boxes found; name them with --box-column, once for each number")
+    else:
+        _note_lost_column(guess)
+
+
+def _find_box_columns(guess: _Guess, names: Iterable[str]) -> list[str | None]:
+    """Columns of the numbers of a box; a cell that is no number is a defect of its row, and not of the column."""
+    return [guess.find((f"bbox_{name}", f"box_{name}", name), _are_mostly_numbers) for name in names]
+
+
+def _note_lost_column(guess: _Guess) -> None:
+    """Say so where three of the four columns of a box are there."""
+    for names, _ in _BOX_NAMES:
+        columns = _find_box_columns(guess, names)
+        known = [column for column in columns if column is not None]
+        if len(known) == len(names) - 1:
+            lost = names[columns.index(None)]
+            reason = (
+                f"{', '.join(known)} look like a box, but the fourth column is missing: no {lost} with numbers; "
+                "name all four with --box-column"
+            )
+            guess.reasons |= dict.fromkeys(known, reason)
+            return
 
 
 def _guess_frame(guess: _Guess, columns: Sequence[str]) -> str:
@@ -287,9 +310,9 @@ def _guess_masks(guess: _Guess) -> None:
     column = given.get("column") or guess.find(_MASK_NAMES)
     if column is not None and "dialect" not in given:
         values = guess.filled.get(column, [])
-        if values and all(value.strip().lower().endswith(IMAGE_ENDINGS) for value in values):
+        if _most(lambda value: value.strip().lower().endswith(IMAGE_ENDINGS))(values):
             given = {**given, "dialect": "path"}
-        elif values and all(value.lstrip().startswith("{") for value in values):
+        elif _most(lambda value: value.lstrip().startswith("{"))(values):
             given = {**given, "dialect": "coco"}
         elif "column" in given:
             raise SourceError(f"mask column {describe(column)}: say what it holds with --mask-dialect")
@@ -301,9 +324,7 @@ def _guess_masks(guess: _Guess) -> None:
     if column is not None:
         guess.take("mask", {**given, "column": column}, column)
     if "polygon" not in guess.fields:
-        column = guess.find(
-            _POLYGON_NAMES, lambda values: all(value.lstrip().startswith("[") for value in values[:1])
-        )
+        column = guess.find(_POLYGON_NAMES, _most(lambda value: value.lstrip().startswith("[")))
         if column is not None:
             guess.take("polygon", {"column": column}, column)
 
@@ -329,11 +350,17 @@ def _guess_findings(guess: _Guess) -> None:
     found = {}
     for name in guess.columns:
         values = guess.filled[name]
-        if (
-            name in guess.taken
-            or not values
-            or any(value.strip().lower() not in CERTAINTIES for value in values)
-        ):
+        if name in guess.taken or name in guess.reasons or not values:
+            continue
+        other = next((value for value in values if value.strip().lower() not in CERTAINTIES), None)
+        if other is not None:
+            if find_term(name) is not None and _most(lambda value: value.strip().lower() in CERTAINTIES)(
+                values
+            ):
+                guess.reasons[name] = (
+                    f"has cells such as {describe(other)}, which say neither yes nor no; correct them, or name the "
+                    "column with --finding-column to skip their studies"
+                )
             continue
         if is_no_finding(name):
             guess.reasons[name] = "says that nothing was found, which the columns of findings say themselves"
@@ -388,6 +415,11 @@ def _are_numbers(values: Sequence[str]) -> bool:
         return False
 
 
+def _are_mostly_numbers(values: Sequence[str]) -> bool:
+    """Whether more than half of the values are numbers."""
+    return 2 * sum(_are_numbers([value]) for value in values) > len(values)
+
+
 def _are_labels(values: Sequence[str]) -> bool:
     if not values or _are_numbers(values) or all(value.strip().lower() in CERTAINTIES for value in values):
         return False
@@ -410,7 +442,7 @@ def _most(fits: Callable[[str], object]) -> Callable[[list[str]], bool]:
 
 _FITS: Final[Mapping[str, Callable[[list[str]], bool]]] = {
     "split": _are_splits,
-    "order": _are_numbers,
+    "order": _are_mostly_numbers,
     "age": _most(lambda value: read_age(value) is not None),
     "sex": _most(lambda value: read_sex(value) is not None),
     "certainty": _most(lambda value: value.strip().lower() in CERTAINTIES),
