@@ -16,6 +16,7 @@ from carina.sources._tables import Row
 from carina.sources._values import read_age, read_sex, read_split, read_view
 from carina.sources._votes import Vote, state_votes
 from carina.sources.table.cells import (
+    MissingMaskError,
     read_boxes,
     read_date,
     read_mask_file,
@@ -50,7 +51,8 @@ class Settings(NamedTuple):
     """What is the same for all studies."""
 
     images: Path
-    masks: Path
+    masks: tuple[Path, ...]
+    """Folders in which masks are looked for, the first that has a file counts."""
     columns: ColumnMap
 
 
@@ -289,9 +291,9 @@ def _add_regions(draft: ImageSetDraft, one: NamedRow, settings: Settings) -> Non
     for text, add in texts:
         try:
             add(pen, text, row, settings)
-        except RegionError:
+        except RegionError as error:
             draft.state_category(labels[0], certainty)
-            draft.defects["region"] += 1
+            draft.defects["mask missing" if isinstance(error, MissingMaskError) else "region"] += 1
 
 
 def _sole_finding(row: Row, columns: ColumnMap) -> list[str]:
