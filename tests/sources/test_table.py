@@ -1010,3 +1010,20 @@ def test_masks_are_also_looked_for_beside_the_table(read, tmp_path):
     studies, imported = read("image,patient,label,mask\na.png,p,Mass,masks/a.png\n")
     assert len(boxes_of(studies["a"])) == 1
     assert not imported.defects
+
+
+@pytest.mark.parametrize("column", ["finding_name", "what"])
+def test_a_column_of_findings_is_known_by_its_name_or_its_values(read, column):
+    cells = "a.png,left lung,Mass,1,2,3,4\nb.png,right lung,Effusion;Nodule?,,,,\nc.png,,Mops,1,2,3,4\n"
+    studies, imported = read(f"image,where,{column},x,y,w,h\n{cells}")
+    assert f"label: {column}" in imported.plan.lines
+    assert [f.name for study in studies.values() for f in study.findings] == [
+        "mass", "pleural effusion", "nodule", "mops",
+    ]  # fmt: skip
+
+
+def test_regions_without_a_name_say_which_option_names_them(read):
+    _, imported = read("image,patient,x,y,w,h\na.png,p,1,2,3,4\n")
+    ((name, _, done),) = imported.defects
+    assert name == "unnamed"
+    assert "--label-column or --finding" in done

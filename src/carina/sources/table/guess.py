@@ -12,10 +12,17 @@ from carina.sources._image_sets import IMAGE_ENDINGS
 from carina.sources._record import RecordError, SourceError, describe, printable
 from carina.sources._tables import Row
 from carina.sources._values import read_age, read_sex, read_split
-from carina.sources.table.cells import CERTAINTIES, has_decimal_comma, is_blank, read_date, use_decimal_point
+from carina.sources.table.cells import (
+    CERTAINTIES,
+    has_decimal_comma,
+    is_blank,
+    read_date,
+    split_labels,
+    use_decimal_point,
+)
 from carina.sources.table.columns import TEXT, ColumnMap, ImageBy, apply_options
 from carina.sources.table.images import ImageFinder, has_folder
-from carina.studies.terms import find_term, is_no_finding
+from carina.studies.terms import find_term, is_no_finding, read_label
 
 SAMPLE: Final = 1000
 """Rows that are looked at."""
@@ -41,7 +48,8 @@ _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
 }  # fmt: skip
 _LABEL_NAMES: Final = (
     "label", "labels", "finding", "findings", "finding_label", "finding_labels", "class_name", "class", "category",
-    "category_name", "label_name", "disease", "diagnosis", "diagnoses", "pathology", "lesion_type",
+    "category_name", "label_name", "finding_name", "finding_names", "abnormality_name",
+    "disease", "diagnosis", "diagnoses", "pathology", "lesion_type",
 )  # fmt: skip
 _REPORT_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "findings": ("findings", "section_findings", "findings_text"),
@@ -148,6 +156,7 @@ def guess_columns(
     _guess_masks(guess)
     _guess_texts(guess)
     _guess_findings(guess)
+    _guess_label_by_values(guess)
     ignored = [name for name in columns if name not in guess.taken]
     guess.fields["ignored"] = ignored
     guess.notes += [f"ignored: {name}: {_why_ignored(guess, name)}" for name in ignored]
@@ -375,6 +384,28 @@ def _guess_findings(guess: _Guess) -> None:
     guess.taken.update(found)
     if found:
         guess.fields["findings"] = found
+
+
+def _guess_label_by_values(guess: _Guess) -> None:
+    """Take the first column whose cells are mostly findings of the vocabulary, where no column is known by its name."""
+    if any(field in guess.fields for field in ("label", "findings", "finding")):
+        return
+    for name in guess.columns:
+        values = guess.filled[name]
+        if name not in guess.taken and _are_labels(values) and _most(_names_finding)(values):
+            guess.take("label", name, name)
+            guess.notes.append(
+                f"label: {name} is taken for the names of findings, as {describe(values[0])} and most of its cells "
+                "are; say otherwise with --label-column"
+            )
+            return
+
+
+def _names_finding(cell: str) -> bool:
+    """Whether a cell names findings or devices of the vocabulary, or says that there is none."""
+    labels = split_labels(cell, None)
+    terms = [find_term(read_label(label).words) for label in labels if not is_no_finding(label)]
+    return bool(labels) and all(term is not None and term.kind != "anatomy" for term in terms)
 
 
 def _why_ignored(guess: _Guess, name: str) -> str:
