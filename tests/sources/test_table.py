@@ -1027,3 +1027,40 @@ def test_regions_without_a_name_say_which_option_names_them(read):
     ((name, _, done),) = imported.defects
     assert name == "unnamed"
     assert "--label-column or --finding" in done
+
+
+# ---- regions that are lost or misread --------------------------------------------------------------------------------
+
+
+def test_the_last_line_says_that_no_region_was_read(tmp_path, images):
+    table = _write(tmp_path / "t.csv", "image,finding,left,top,width\na.png,Mass,1,2,3\n")
+    result = run_command("import", "table", table, "--images", images, "-o", tmp_path / "out")
+    assert "No region was read" in result.output.splitlines()[-1]
+    assert "left, top" in result.output.splitlines()[-1]
+    table = _write(tmp_path / "t.csv", "image,finding,left,top,width,height\na.png,Mass,1,2,3,4\n")
+    assert (
+        "No region"
+        not in run_command("import", "table", table, "--images", images, "-o", tmp_path / "out-2").output
+    )
+
+
+def test_boxes_within_0_to_100_of_large_images_may_be_percent(read, tmp_path):
+    write_png(tmp_path / "images" / "large.png", np.zeros((500, 600), np.uint8))
+    table = "image,finding,x,y,w,h\nlarge.png,Mass,10,20,30,40\n"
+    assert any("--box-frame percent" in notice for notice in read(table)[1].plan.notices)
+    assert read(table, box_frame="percent")[1].plan.notices == ()
+    assert read(table, box_frame="pixels")[1].plan.notices == ()
+    assert read(table + "large.png,Mass,10,20,300,40\n")[1].plan.notices == ()
+    assert read("image,finding,x,y,w,h\na.png,Mass,10,20,30,40\n")[1].plan.notices == ()
+
+
+@pytest.mark.parametrize("form", ["xywh", "xyxy"])
+def test_boxes_in_another_form_are_suspected(read, form):
+    rows = {"xywh": "a.png,Mass,60,50,90,75\n", "xyxy": "a.png,Mass,60,50,20,20\n"}
+    # The numbers are corners and taken for a corner and a size, or the other way round.
+    _, imported = read(f"image,finding,bbox_x,bbox_y,bbox_w,bbox_h\n{rows[form]}", box_form=form)
+    notice = imported.notices[-1]
+    assert "--box-form" in notice
+    _, imported = read("image,finding,x,y,w,h\n" + "a.png,Mass,1,2,3,4\n" * 3 + "a.png,Mass,90,2,30,4\n")
+    assert defects(imported)["cut"] == 1
+    assert imported.notices == ()

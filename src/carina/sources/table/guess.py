@@ -71,6 +71,8 @@ _NUMBER_NAMES: Final = frozenset(
     f"{prefix}{name}" for names, _ in _BOX_NAMES for name in names for prefix in ("", "bbox_", "box_")
 )
 """Names of columns whose numbers show whether the table has decimal commas."""
+_SHORT_SIZES: Final = frozenset(("w", "h", "width", "height"))
+"""Names that may also mean the size of the image."""
 _ONE_BOX: Final = ("bbox", "box", "boxes", "bboxes", "bounding_box")
 _SIZE_NAMES: Final = (
     ("image_width", "image_height"), ("img_width", "img_height"), ("width", "height"), ("columns", "rows"),
@@ -406,6 +408,13 @@ def _names_finding(cell: str) -> bool:
     labels = split_labels(cell, None)
     terms = [find_term(read_label(label).words) for label in labels if not is_no_finding(label)]
     return bool(labels) and all(term is not None and term.kind != "anatomy" for term in terms)
+
+
+def list_region_columns(columns: Iterable[str], found: ColumnMap) -> tuple[str, ...]:
+    """Columns that the map uses for regions, or whose names say that they hold some."""
+    used = {column for field, column in found.used() if field in ("box", "mask", "polygon")}
+    names = (_NUMBER_NAMES - _SHORT_SIZES) | {*_ONE_BOX, *_MASK_NAMES, *_POLYGON_NAMES}
+    return tuple(name for name in columns if name in used or _normalise(name) in names)
 
 
 def _why_ignored(guess: _Guess, name: str) -> str:

@@ -19,7 +19,7 @@ from carina.sources._series import UNKNOWN, Place, order_studies
 from carina.sources._source import Plan, Skipped, Stream, source
 from carina.sources._tables import Row
 from carina.sources.table.cells import is_blank, read_date, split_labels, use_decimal_point
-from carina.sources.table.checks import check_masks
+from carina.sources.table.checks import check_box_numbers, check_masks
 from carina.sources.table.columns import (
     FILE,
     Blank,
@@ -32,7 +32,7 @@ from carina.sources.table.columns import (
     format_column_map,
     read_column_map,
 )
-from carina.sources.table.guess import SAMPLE, guess_columns
+from carina.sources.table.guess import SAMPLE, guess_columns, list_region_columns
 from carina.sources.table.images import ImageFinder
 from carina.sources.table.rows import Table
 from carina.sources.table.study import NamedRow, Settings, read_study
@@ -46,11 +46,20 @@ def plan_table(path: Path, options: Mapping[str, Any]) -> Plan:
     if table.is_delimited and table.encoding is None and (notice := describe_encoding(path)):
         notes = [f"{notice}; say otherwise with --encoding", *notes]
     notices = [*check_masks(table, found, _mask_folders(path, options))]
+    if options.get("box_frame") is None and options.get("columns") is None:
+        images = _image_folder(path, options)
+        rows = islice(_each_row(table, found), SAMPLE)
+        notices += check_box_numbers(rows, found, ImageFinder(images, found.image_by), images)
     notes += notices
     text = format_column_map(
         found, [f"Columns of {path.name}; edit a copy and give it back with --columns", *notes]
     )
-    return Plan(lines=tuple(text.rstrip("\n").split("\n")), files={FILE: text.encode()})
+    return Plan(
+        lines=tuple(text.rstrip("\n").split("\n")),
+        files={FILE: text.encode()},
+        notices=tuple(notices),
+        region_columns=list_region_columns(table.columns, found),
+    )
 
 
 @source(

@@ -261,7 +261,7 @@ class _State:
 def _region_texts(row: Row, columns: ColumnMap) -> "list[tuple[str, _AddRegions]]":
     """The cells of a row that hold regions, each with the function that adds them."""
     cells = (
-        (_box_text(row, columns), _add_boxes),
+        (join_box_cells(row, columns), _add_boxes),
         (row.text(columns.mask.column) if columns.mask else "", _add_mask),
         (row.text(columns.polygon.column) if columns.polygon else "", _add_polygons),
     )
@@ -324,7 +324,7 @@ class _Pen(NamedTuple):
 _AddRegions = Callable[[_Pen, str, Row, Settings], None]
 
 
-def _box_text(row: Row, columns: ColumnMap) -> str:
+def join_box_cells(row: Row, columns: ColumnMap) -> str:
     """The cells of a box, joined; empty where all are."""
     if columns.box is None:
         return ""
