@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from carina.cases import open_benchmark
 from carina.cli import app
 from carina.pages import show
-from carina.sources import SourceError, import_source
+from carina.sources import SourceError, import_source, import_studies
 from carina.sources._frames import Frame, box_corners
 from carina.sources.table.cells import read_boxes, read_date, read_polygons, split_labels
 from carina.store.errors import CarinaError, RegionError
@@ -1064,3 +1064,13 @@ def test_boxes_in_another_form_are_suspected(read, form):
     _, imported = read("image,finding,x,y,w,h\n" + "a.png,Mass,1,2,3,4\n" * 3 + "a.png,Mass,90,2,30,4\n")
     assert defects(imported)["cut"] == 1
     assert imported.notices == ()
+
+
+def test_python_warns_once_of_regions_that_are_lost(tmp_path, images):
+    table = _write(tmp_path / "t.csv", "image,patient,finding,mask\na.png,p,Mass,m.png\nb.png,p,Mass,n.png\n")
+    with pytest.warns(UserWarning, match="2 mask missing") as caught:
+        import_studies("table", table, tmp_path / "out", images=images, workers=1)
+    (warning,) = caught
+    assert "--masks" in str(warning.message)
+    assert "defects.csv" in str(warning.message)
+    assert warning.filename == __file__
