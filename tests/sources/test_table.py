@@ -14,6 +14,7 @@ from typer.testing import CliRunner
 
 from carina.cases import open_benchmark
 from carina.cli import app
+from carina.ground import NoProbesError, build_ground
 from carina.pages import show
 from carina.sources import SourceError, import_source, import_studies
 from carina.sources._frames import Frame, box_corners
@@ -1074,3 +1075,22 @@ def test_python_warns_once_of_regions_that_are_lost(tmp_path, images):
     assert "--masks" in str(warning.message)
     assert "defects.csv" in str(warning.message)
     assert warning.filename == __file__
+
+
+def test_a_benchmark_without_a_probe_is_an_error_in_python_and_names_the_remedy_on_the_command_line(
+    tmp_path, images
+):
+    table = _write(tmp_path / "t.csv", "image,patient,finding\na.png,p,Mass\n")
+    import_studies("table", table, tmp_path / "labels", images=images, workers=1)
+    with pytest.raises(NoProbesError, match="none of 1 study has a region") as caught:
+        build_ground(tmp_path / "labels", tmp_path / "none", workers=1)
+    assert caught.value.benchmark.build_report.studies == 1
+    result = CliRunner().invoke(
+        app, ["build", "ground", str(tmp_path / "labels"), "-o", str(tmp_path / "none-2")]
+    )
+    assert result.exit_code == 1
+    assert "none of 1 study has a region" in result.output
+    table = _write(tmp_path / "t.csv", "image,patient,finding,x,y,w,h\na.png,p,Mass,1,2,3,4\nb.png,q,,,,,\n")
+    import_studies("table", table, tmp_path / "boxes", images=images, workers=1)
+    result = run_command("build", "ground", tmp_path / "boxes", "-o", tmp_path / "one")
+    assert "nobody looked for it; state it with --looked-for at import" in result.output

@@ -217,12 +217,11 @@ class Imported(Result):
             found.append(f"No region was read, although columns look like regions: {names}")
         cut, wrong = (self._count_defect(name) for name in ("cut", "region"))
         total = counts.regions + wrong
-        if cut + wrong > _MANY * total:
-            hint = next((option.flag for option in self.source.options if option.name == "box_form"), None)
-            check = f"check {hint} and --box-frame" if hint else "check what the numbers count"
+        may_be_misread = any(option.name == "box_form" for option in self.source.options)
+        if may_be_misread and cut + wrong > _MANY * total:
             found.append(
                 f"{cut} of {format_count(total, 'region')} are cut off at the border of the image and {wrong} cannot "
-                f"be drawn: {check}"
+                "be drawn: check --box-form and --box-frame"
             )
         return tuple(found)
 

@@ -70,7 +70,7 @@ def import_studies(
         >>> from pathlib import Path
         >>> import numpy as np
         >>> from carina.studies import write_png
-        >>> write_png(Path("scans/0001.png"), np.full((400, 300), 128, np.uint8))
+        >>> _ = write_png(Path("scans/0001.png"), np.full((400, 300), 128, np.uint8))
         >>> _ = Path("labels.csv").write_text("file,patient,finding\\n0001.png,p1,Nodule\\n")
         >>> studies = import_studies(
         ...     "table", "labels.csv", "own-studies", images="scans", options={"looked_for": "listed"}, workers=1
