@@ -106,8 +106,9 @@ class ImportCounts(msgspec.Struct, kw_only=True):
         self.images += len(record.images)
         self.without_patient += record.patient is None
         if isinstance(record, Study):
-            drawn = (len(thing.annotations) for thing in (*record.findings, *record.devices))
-            self.regions += len(record.anatomy) + sum(drawn)
+            self.regions += len(record.anatomy)
+            self.regions += sum(len(finding.annotations) for finding in record.findings)
+            self.regions += sum(len(device.annotations) for device in record.devices)
             for (kind, name), is_recorded in find_unknown_names(record).items():
                 counts = self.unknown_names.setdefault(kind, {})
                 counts[name] = counts.get(name, 0) + is_recorded
