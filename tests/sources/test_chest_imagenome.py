@@ -220,7 +220,8 @@ def test_without_images_boxes_are_left_out_and_counted(folder, tmp_path):
 
 
 def test_boxes_of_lungs_are_no_lungs_for_percept(folder, images, tmp_path):
-    studies = import_studies("chest-imagenome", folder, tmp_path / "out", images=images, workers=1)
+    with pytest.warns(UserWarning, match="1 region "):
+        studies = import_studies("chest-imagenome", folder, tmp_path / "out", images=images, workers=1)
     assert all(study.anatomy_on(study.images[0].key) == {} for study in studies)
     bench = build_percept(studies, tmp_path / "bench", per_cell=1, workers=1)
     assert len(bench) == 0

@@ -14,7 +14,9 @@ from typer.testing import CliRunner
 
 from carina.cases import open_benchmark
 from carina.cli import app
-from carina.sources import SourceError, import_source
+from carina.ground import NoProbesError, build_ground
+from carina.pages import show
+from carina.sources import SourceError, import_source, import_studies
 from carina.sources._frames import Frame, box_corners
 from carina.sources.table.cells import read_boxes, read_date, read_polygons, split_labels
 from carina.store.errors import CarinaError, RegionError
@@ -48,6 +50,11 @@ def read(tmp_path, images):
         return studies, imported
 
     return run
+
+
+def _write(path, text):
+    path.write_text(text)
+    return path
 
 
 def defects(imported):
@@ -424,9 +431,6 @@ def test_masks_made_for_a_larger_image_are_resized(read, mask):
     ("cell", "dialect"),
     [
         ("small.png", "path"),
-        ("missing.png", "path"),
-        ("../images/a.png", "path"),
-        ("/etc/passwd", "path"),
         ("1 99999999", "siim"),
         ("5 3 2 1", "chexmask"),
         ('{""size"": [8, 10], ""counts"": ""PP2""}', "coco"),
@@ -435,9 +439,6 @@ def test_masks_made_for_a_larger_image_are_resized(read, mask):
     ],
     ids=[
         "size",
-        "missing",
-        "out of the folder",
-        "absolute",
         "siim",
         "chexmask",
         "coco size",
@@ -513,6 +514,49 @@ def test_a_name_of_two_files_is_skipped(read, tmp_path):
     studies, imported = read("image,Mass\na.png,1\nb.png,1\n", image_by="name")
     assert list(studies) == ["b"]
     assert "2 image files are called 'a.png': a.png, deep/a.png" in imported.skipped[0].reason
+
+
+def test_an_absolute_path_below_the_folder_is_used_and_another_is_refused(read, tmp_path, images):
+    other = tmp_path / "other" / "a.png"
+    write_png(other, np.zeros((8, 8), np.uint8))
+    studies, imported = read(f"image_path,Mass\n{images / 'a.png'},1\n{other},1\n")
+    assert [study.images[0].key for study in studies.values()] == ["a.png"]
+    # The file that the cell names is not replaced by another one of its name.
+    assert [item.study for item in imported.skipped] == [""]
+    assert str(images) in imported.skipped[0].reason
+    assert "--images" in imported.skipped[0].reason
+
+
+def test_a_path_whose_folder_is_not_there_is_used_by_name_with_a_notice(read):
+    studies, imported = read("image_path,Mass\nelsewhere/a.png,1\nelsewhere/b.png,0\n")
+    assert list(studies) == ["a", "b"]
+    notice = next(line for line in imported.plan.lines if "--images" in line)
+    assert "'elsewhere/a.png'" in notice
+    assert "so a.png is used" in notice
+    assert not any("--images" in line for line in read("image,Mass\na.png,1\n")[1].plan.lines)
+
+
+def test_names_that_all_occur_twice_are_refused_with_both_places(read, tmp_path):
+    for folder in ("one", "two"):
+        write_png(tmp_path / "scans" / folder / "e.png", np.zeros((8, 8), np.uint8))
+    _, imported = read("image_path,Mass\nelsewhere/e.png,1\n", folder=tmp_path / "scans")
+    assert imported.is_empty
+    assert "2 image files are called 'e.png': one/e.png, two/e.png" in imported.skipped[0].reason
+
+
+def test_folders_that_carina_wrote_hold_no_images_of_a_table(read, tmp_path, images):
+    show(import_source("table", _write(tmp_path / "b.csv", "image,Mass\nb.png,1\n"), tmp_path / "set",
+                       images=images, copy_images=True, workers=1).opened(), images / "pages")  # fmt: skip
+    (tmp_path / "set").rename(images / "set")
+    names = {path.name for path in (images / "pages").rglob("*.png")}
+    assert "b.png" in {path.name for path in (images / "set").rglob("*.png")}
+    assert names
+    (images / "b.png").unlink()
+    _, imported = read(
+        "image,Mass\n" + "".join(f"{name},1\n" for name in ("b.png", *sorted(names))), image_by="name"
+    )
+    assert imported.is_empty
+    assert {item.kind for item in imported.skipped} == {"image missing"}
 
 
 def test_paths_that_leave_the_folder_are_skipped(read, tmp_path):
@@ -906,3 +950,147 @@ def test_a_column_of_dates_that_begin_with_the_day_names_its_option(read):
     assert "--date-format" in line
     studies, _ = read(table, date_format="%d.%m.%Y")
     assert [str(study.date) for study in studies.values()] == ["2020-02-01", "2020-02-02"]
+
+
+# ---- cells and columns that are wrong --------------------------------------------------------------------------------
+
+
+def test_one_wrong_cell_loses_one_box(read):
+    rows = "".join(
+        f"{name}.png,Mass,{left},10,20,30\n" for name, left in zip("abc", (10, "abc", 30), strict=True)
+    )
+    studies, imported = read(f"image,finding,left,top,width,height\n{rows}")
+    assert [len(boxes_of(study)) for study in studies.values()] == [1, 0, 1]
+    assert defects(imported)["region"] == 1
+
+
+def test_one_wrong_cell_loses_one_stated_size_mask_or_polygon(read, tmp_path):
+    _, imported = read(
+        "image,finding,x,y,w,h,image_width,image_height\na.png,Mass,1,1,9,9,50,40\nb.png,Mass,1,1,9,9,abc,40\n"
+        "c.png,Mass,1,1,9,9,50,40\n"
+    )
+    assert "size: [image_width, image_height]" in imported.plan.lines
+    assert [item.field for item in imported.skipped] == ["image_width"]
+    write_png(tmp_path / "images" / "mask.png", np.full((80, 100), 255, np.uint8))
+    for column, cell in (("mask", "mask.png"), ("polygon", '"[[1, 1], [9, 1], [9, 9]]"')):
+        studies, _ = read(
+            f"image,finding,{column}\na.png,Mass,none given\nb.png,Mass,{cell}\nc.png,Mass,{cell}\n"
+        )
+        assert [len(boxes_of(study)) for study in studies.values()] == [0, 1, 1]
+
+
+def test_a_wrong_cell_in_a_column_of_a_finding_is_named(read):
+    _, imported = read("image,Effusion,Mass\na.png,1,0\nb.png,2,0\nc.png,0,1\n")
+    (line,) = (line for line in imported.plan.lines if line.startswith("# ignored: Effusion"))
+    assert "'2'" in line
+    assert "--finding-column" in line
+
+
+@pytest.mark.parametrize("lost", ["left", "top", "width", "height"])
+def test_a_box_without_its_fourth_column_is_named(read, lost):
+    columns = [name for name in ("left", "top", "width", "height") if name != lost]
+    _, imported = read(f"image,finding,{','.join(columns)}\na.png,Mass,1,2,3\n")
+    assert not any(line.startswith("size:") for line in imported.plan.lines)
+    (line,) = (line for line in imported.plan.lines if line.startswith(f"# ignored: {columns[0]}"))
+    assert f"no {lost} with numbers" in line
+    assert "--box-column" in line
+
+
+@pytest.mark.parametrize("cell", ["masks/a.png", "../../a.png", "/etc/passwd.png"])
+def test_a_missing_mask_is_named_with_the_folders_where_it_was_looked_for(read, tmp_path, images, cell):
+    studies, imported = read(f"image,patient,label,mask\na.png,p,Mass,{cell}\n")
+    assert defects(imported) == {"mask missing": 1}
+    assert [(f.name, f.annotations) for f in studies["a"].findings] == [("mass", ())]
+    (notice,) = (line for line in imported.plan.lines if "--masks" in line)
+    assert f"'{cell}'" in notice
+    assert f"{images} and {tmp_path}" in notice
+
+
+def test_masks_are_also_looked_for_beside_the_table(read, tmp_path):
+    write_png(tmp_path / "masks" / "a.png", np.full((80, 100), 255, np.uint8))
+    studies, imported = read("image,patient,label,mask\na.png,p,Mass,masks/a.png\n")
+    assert len(boxes_of(studies["a"])) == 1
+    assert not imported.defects
+
+
+@pytest.mark.parametrize("column", ["finding_name", "what"])
+def test_a_column_of_findings_is_known_by_its_name_or_its_values(read, column):
+    cells = "a.png,left lung,Mass,1,2,3,4\nb.png,right lung,Effusion;Nodule?,,,,\nc.png,,Mops,1,2,3,4\n"
+    studies, imported = read(f"image,where,{column},x,y,w,h\n{cells}")
+    assert f"label: {column}" in imported.plan.lines
+    assert [f.name for study in studies.values() for f in study.findings] == [
+        "mass", "pleural effusion", "nodule", "mops",
+    ]  # fmt: skip
+
+
+def test_regions_without_a_name_say_which_option_names_them(read):
+    _, imported = read("image,patient,x,y,w,h\na.png,p,1,2,3,4\n")
+    ((name, _, done),) = imported.defects
+    assert name == "unnamed"
+    assert "--label-column or --finding" in done
+
+
+# ---- regions that are lost or misread --------------------------------------------------------------------------------
+
+
+def test_the_last_line_says_that_no_region_was_read(tmp_path, images):
+    table = _write(tmp_path / "t.csv", "image,finding,left,top,width\na.png,Mass,1,2,3\n")
+    result = run_command("import", "table", table, "--images", images, "-o", tmp_path / "out")
+    assert "No region was read" in result.output.splitlines()[-1]
+    assert "left, top" in result.output.splitlines()[-1]
+    table = _write(tmp_path / "t.csv", "image,finding,left,top,width,height\na.png,Mass,1,2,3,4\n")
+    assert (
+        "No region"
+        not in run_command("import", "table", table, "--images", images, "-o", tmp_path / "out-2").output
+    )
+
+
+def test_boxes_within_0_to_100_of_large_images_may_be_percent(read, tmp_path):
+    write_png(tmp_path / "images" / "large.png", np.zeros((500, 600), np.uint8))
+    table = "image,finding,x,y,w,h\nlarge.png,Mass,10,20,30,40\n"
+    assert any("--box-frame percent" in notice for notice in read(table)[1].plan.notices)
+    assert read(table, box_frame="percent")[1].plan.notices == ()
+    assert read(table, box_frame="pixels")[1].plan.notices == ()
+    assert read(table + "large.png,Mass,10,20,300,40\n")[1].plan.notices == ()
+    assert read("image,finding,x,y,w,h\na.png,Mass,10,20,30,40\n")[1].plan.notices == ()
+
+
+@pytest.mark.parametrize("form", ["xywh", "xyxy"])
+def test_boxes_in_another_form_are_suspected(read, form):
+    rows = {"xywh": "a.png,Mass,60,50,90,75\n", "xyxy": "a.png,Mass,60,50,20,20\n"}
+    # The numbers are corners and taken for a corner and a size, or the other way round.
+    _, imported = read(f"image,finding,bbox_x,bbox_y,bbox_w,bbox_h\n{rows[form]}", box_form=form)
+    notice = imported.notices[-1]
+    assert "--box-form" in notice
+    _, imported = read("image,finding,x,y,w,h\n" + "a.png,Mass,1,2,3,4\n" * 3 + "a.png,Mass,90,2,30,4\n")
+    assert defects(imported)["cut"] == 1
+    assert imported.notices == ()
+
+
+def test_python_warns_once_of_regions_that_are_lost(tmp_path, images):
+    table = _write(tmp_path / "t.csv", "image,patient,finding,mask\na.png,p,Mass,m.png\nb.png,p,Mass,n.png\n")
+    with pytest.warns(UserWarning, match="2 mask missing") as caught:
+        import_studies("table", table, tmp_path / "out", images=images, workers=1)
+    (warning,) = caught
+    assert "--masks" in str(warning.message)
+    assert "defects.csv" in str(warning.message)
+    assert warning.filename == __file__
+
+
+def test_a_benchmark_without_a_probe_is_an_error_in_python_and_names_the_remedy_on_the_command_line(
+    tmp_path, images
+):
+    table = _write(tmp_path / "t.csv", "image,patient,finding\na.png,p,Mass\n")
+    import_studies("table", table, tmp_path / "labels", images=images, workers=1)
+    with pytest.raises(NoProbesError, match="none of 1 study has a region") as caught:
+        build_ground(tmp_path / "labels", tmp_path / "none", workers=1)
+    assert caught.value.benchmark.build_report.studies == 1
+    result = CliRunner().invoke(
+        app, ["build", "ground", str(tmp_path / "labels"), "-o", str(tmp_path / "none-2")]
+    )
+    assert result.exit_code == 1
+    assert "none of 1 study has a region" in result.output
+    table = _write(tmp_path / "t.csv", "image,patient,finding,x,y,w,h\na.png,p,Mass,1,2,3,4\nb.png,q,,,,,\n")
+    import_studies("table", table, tmp_path / "boxes", images=images, workers=1)
+    result = run_command("build", "ground", tmp_path / "boxes", "-o", tmp_path / "one")
+    assert "nobody looked for it; state it with --looked-for at import" in result.output

@@ -1,5 +1,6 @@
 """`carina build`: benchmarks from study sets, one command for each protocol."""
 
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
@@ -18,6 +19,7 @@ from carina.cli.shared_options import (
     WorkersOption,
 )
 from carina.store.counts import format_count
+from carina.store.errors import CarinaError
 
 if TYPE_CHECKING:
     from carina.cases import Benchmark
@@ -350,37 +352,38 @@ def ground(
       carina build ground studies -o probes --readers consensus --at-least 2
     """
     from carina.cases.building import read_build_report
-    from carina.ground import GroundBuildReport, build_ground
+    from carina.ground import GroundBuildReport, NoProbesError, build_ground
 
-    bench = build_ground(
-        studies,
-        out,
-        per_target=per_target,
-        absent=absent,
-        targets=target or None,
-        ask=ask,
-        readers=readers,
-        at_least=at_least,
-        box_overlap=box_overlap,
-        on_conflict=on_conflict,
-        trust=trust,
-        lateral=lateral,
-        seed=seed,
-        split=split,
-        on_error=on_error,
-        workers=workers,
-        progress=partial(progress, quiet=json),
-    )
+    error: NoProbesError | None = None
+    try:
+        bench = build_ground(
+            studies,
+            out,
+            per_target=per_target,
+            absent=absent,
+            targets=target or None,
+            ask=ask,
+            readers=readers,
+            at_least=at_least,
+            box_overlap=box_overlap,
+            on_conflict=on_conflict,
+            trust=trust,
+            lateral=lateral,
+            seed=seed,
+            split=split,
+            on_error=on_error,
+            workers=workers,
+            progress=partial(progress, quiet=json),
+        )
+    except NoProbesError as found:
+        bench, error = found.benchmark, found
     report = read_build_report(bench, GroundBuildReport)
     if json:
         _print_json(bench, report)
     else:
         _print_ground(bench, report)
-    if not bench.manifest.counts.cases:
-        print_line(
-            f"Error: none of {format_count(report.studies, 'study', 'studies')} has a region that can be asked about",
-            err=True,
-        )
+    if error is not None:
+        print_line(f"Error: {error}", err=True)
         raise typer.Exit(1)
 
 
@@ -451,10 +454,23 @@ def _print_trek(bench: "Benchmark", report: "TrekBuildReport") -> None:
     _print_conflicts(report)
 
 
+def _has_looked_for(bench: "Benchmark") -> bool:
+    """Whether a source of the studies has an option that says what was looked for."""
+    from carina.sources import SOURCES
+
+    for one in bench.manifest.sources:
+        with suppress(CarinaError):  # a source that is not installed here
+            if any(option.name == "looked_for" for option in SOURCES[one.name].options):
+                return True
+    return False
+
+
 def _print_ground(bench: "Benchmark", report: "GroundBuildReport") -> None:
     from carina.studies.assessment import NOT_LOOKED_FOR
 
     counts = bench.manifest.counts
+    is_unknown = any(NOT_LOOKED_FOR in item.no_controls for item in report.targets)
+    remedy = "; state it with --looked-for at import" if is_unknown and _has_looked_for(bench) else ""
     print_line(bench.directory)
     print_line(f"{format_count(counts.cases, 'probe')}, {format_count(counts.patients, 'patient')}", err=True)
     print_table(
@@ -467,7 +483,7 @@ def _print_ground(bench: "Benchmark", report: "GroundBuildReport") -> None:
         unknown = item.no_controls.get(NOT_LOOKED_FOR, 0)
         if unknown:
             studies = format_count(unknown, "study", "studies")
-            print_line(f"{item.target}: no negative probe from {studies}: {NOT_LOOKED_FOR}", err=True)
+            print_line(f"{item.target}: no negative probe from {studies}: {NOT_LOOKED_FOR}{remedy}", err=True)
     for one in report.presence:
         alpha = "" if one.alpha is None else f", Krippendorff's alpha {one.alpha:.2f}"
         images = format_count(one.images, "study", "studies")

@@ -197,6 +197,7 @@ def _counts(imported: "Imported") -> dict[str, object]:
         found["joins"] = {name: msgspec.structs.asdict(count) for name, count in counts.joins.items()}
     return found | {
         "plan": list(imported.plan.lines),
+        "notices": list(imported.notices),
         "images": counts.images,
         "without_patient": counts.without_patient,
         "defects": [
@@ -264,6 +265,8 @@ def _print(imported: "Imported") -> None:
         )
     if not imported.is_empty:
         print_line(imported.path)
+    for notice in imported.notices:
+        print_line(notice, err=True)
 
 
 def _print_cells(imported: "Imported") -> None:

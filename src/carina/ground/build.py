@@ -19,6 +19,7 @@ from carina.cases.building import (
     open_build,
     open_in_worker,
     provenance_of,
+    read_build_report,
     read_finished,
     write_conflicts,
     write_report,
@@ -33,6 +34,7 @@ from carina.ground.truth import truth_of
 from carina.reports.combine import DEFAULT_TRUST, TRUST, OnConflict, combine_with_report, split_trust
 from carina.stats import krippendorff_alpha
 from carina.store.arguments import PositiveInt, check_arguments
+from carina.store.counts import format_count
 from carina.store.disk_sort import sort_on_disk
 from carina.store.errors import CarinaError
 from carina.store.progress import Progress, no_progress
@@ -61,6 +63,14 @@ _REPLICATES: Final = 1000
 
 class NothingLeftError(CarinaError):
     """The rule for several readers leaves nothing of their regions."""
+
+
+class NoProbesError(CarinaError):
+    """A benchmark has no probe: `benchmark` is what was written, with the reasons in its `build_report`."""
+
+    def __init__(self, message: str, benchmark: Benchmark) -> None:
+        super().__init__(message)
+        self.benchmark = benchmark
 
 
 @dataclass(frozen=True)
@@ -127,6 +137,7 @@ def build_ground(
 
     Raises:
         CarinaError: An option is wrong, no study names a target, or the directory holds another benchmark.
+        NoProbesError: No study has a region that can be asked about; `skipped.csv` gives the reasons.
 
     Example:
         >>> from carina.ground import build_ground
@@ -159,7 +170,11 @@ def build_ground(
             on_error=on_error,
             progress=advance,
         )
-    return open_benchmark(directory, verify=False)
+    bench = open_benchmark(directory, verify=False)
+    if not bench.manifest.counts.cases:
+        number = format_count(read_build_report(bench, GroundBuildReport).studies, "study", "studies")
+        raise NoProbesError(f"{directory}: none of {number} has a region that can be asked about", bench)
+    return bench
 
 
 def _build(

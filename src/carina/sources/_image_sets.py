@@ -19,6 +19,7 @@ from carina.sources._values import SPLITS
 from carina.store.documents import read_yaml
 from carina.store.errors import CarinaError
 from carina.store.files import sha256
+from carina.store.layout import what_is
 from carina.studies.image_files import inside
 from carina.studies.model import Assessed, Image
 from carina.studies.region import Region
@@ -59,6 +60,10 @@ PatientPattern: TypeAlias = Annotated[
 ]
 _BORDER: Final = 0.5
 """Pixels by which a drawn border may lie outside of its image before that is counted."""
+_PAGE_MARK: Final = b'<meta name="generator" content="carina">'
+"""What every page of `carina.pages` has in its head."""
+_PAGE_START: Final = 1000
+"""Bytes at the start of a page that hold its mark."""
 _LARGEST: Final = 1e9
 """Coordinates from this on, and NaN, are no coordinates; whole numbers may be too large for a float."""
 
@@ -167,7 +172,9 @@ def find_split(key: str) -> Split | None:
 
 
 def list_files(root: Path, endings: Sequence[str]) -> list[str]:
-    """Paths of the files below a folder with these endings, in order; links to folders are not followed.
+    """Paths of the files below a folder with these endings, in order.
+
+    Links to folders are not followed, and folders that Carina wrote (sets, pages) are left out.
 
     Raises:
         SourceError: The folder is missing or cannot be read.
@@ -176,12 +183,24 @@ def list_files(root: Path, endings: Sequence[str]) -> list[str]:
         raise SourceError(f"{root}: no such folder")
     found: list[str] = []
     try:
-        for folder, _, files in os.walk(root, onerror=_raise):
+        for folder, folders, files in os.walk(root, onerror=_raise):
+            folders[:] = [name for name in folders if not _is_written_by_carina(Path(folder, name))]
             below = PurePosixPath(Path(folder).relative_to(root).as_posix())
             found.extend(str(below / name) for name in files if name.lower().endswith(tuple(endings)))
     except OSError as error:
         raise SourceError(f"{root}: cannot be read: {error.strerror}") from error
     return sorted(found)
+
+
+def _is_written_by_carina(folder: Path) -> bool:
+    """Whether a folder holds a study set, a benchmark, a run or another set, or pages of `carina show`."""
+    if what_is(folder) is not None:
+        return True
+    try:
+        with (folder / "index.html").open("rb") as page:
+            return _PAGE_MARK in page.read(_PAGE_START)
+    except OSError:
+        return False
 
 
 def find_file(root: Path, file: str) -> Path:

@@ -13,6 +13,7 @@ import msgspec
 from carina.cases import Benchmark, Case, open_benchmark
 from carina.sources._record import SourceError
 from carina.sources._source import Plan, Skipped, Source
+from carina.store.counts import format_count
 from carina.store.files import write_bytes
 from carina.store.results import Result
 from carina.studies import Studies, Study, open_studies
@@ -28,6 +29,10 @@ IMPLAUSIBLE: Final = "implausible.csv"
 COUNTS: Final = "import.json"
 _SKIPPED_COLUMNS: Final = ("study", "target", "stage", "reason", "detail")
 _IMPLAUSIBLE_COLUMNS: Final = ("study", "image", "check", "seen", "expected", "annotator", "what was done")
+_LOST: Final = ("region", "mask missing", "unnamed")
+"""Defects by which a region is left out that was probably meant to be used."""
+_MANY: Final = 0.25
+"""Share of regions that are cut off or cannot be drawn from which on their numbers are probably misread."""
 _DEFECT_COLUMNS: Final = ("defect", "times", "records", "first record", "what was done")
 
 
@@ -71,6 +76,8 @@ class ImportCounts(msgspec.Struct, kw_only=True):
     questions: int = 0
     without_patient: int = 0
     images: int = 0
+    regions: int = 0
+    """Regions of findings, devices and anatomy."""
     cells: dict[str, int] = {}
     """Cases by target and path, such as `edema/RR`."""
     stages: dict[str, int] = {}
@@ -99,6 +106,9 @@ class ImportCounts(msgspec.Struct, kw_only=True):
         self.images += len(record.images)
         self.without_patient += record.patient is None
         if isinstance(record, Study):
+            self.regions += len(record.anatomy)
+            self.regions += sum(len(finding.annotations) for finding in record.findings)
+            self.regions += sum(len(device.annotations) for device in record.devices)
             for (kind, name), is_recorded in find_unknown_names(record).items():
                 counts = self.unknown_names.setdefault(kind, {})
                 counts[name] = counts.get(name, 0) + is_recorded
@@ -135,7 +145,15 @@ class ImportCounts(msgspec.Struct, kw_only=True):
 
     def merge(self, later: "ImportCounts") -> None:
         """Add the counts of the next part."""
-        for name in ("records", "kept", "questions", "without_patient", "images", "images_looked_at"):
+        for name in (
+            "records",
+            "kept",
+            "questions",
+            "without_patient",
+            "images",
+            "regions",
+            "images_looked_at",
+        ):
             setattr(self, name, getattr(self, name) + getattr(later, name))
         self.implausible.extend(later.implausible)
         for name in ("cells", "stages", "formats", "unmapped", "undecided"):
@@ -189,6 +207,33 @@ class Imported(Result):
         """Defects of records that are used: name, counts, what was done about it."""
         found = self.counts.defects
         return [(name, found[name], done) for name, done in self.source.defects.items() if name in found]
+
+    @property
+    def notices(self) -> tuple[str, ...]:
+        """What shows only at the end of an import: regions that are not there, or that are probably misread."""
+        counts, plan = self.counts, self.plan
+        found = []
+        if self.source.brings == "studies" and plan.region_columns and not counts.regions:
+            names = ", ".join(plan.region_columns)
+            found.append(f"No region was read, although columns look like regions: {names}")
+        cut, wrong = (self._count_defect(name) for name in ("cut", "region"))
+        total = counts.regions + wrong
+        may_be_misread = any(option.name == "box_form" for option in self.source.options)
+        if may_be_misread and cut + wrong > _MANY * total:
+            found.append(
+                f"{cut} of {format_count(total, 'region')} are cut off at the border of the image and {wrong} cannot "
+                "be drawn: check --box-form and --box-frame"
+            )
+        return tuple(found)
+
+    @property
+    def lost_regions(self) -> dict[str, int]:
+        """Regions that were left out, by defect."""
+        return {name: times for name in _LOST if (times := self._count_defect(name))}
+
+    def _count_defect(self, name: str) -> int:
+        found = self.counts.defects.get(name)
+        return 0 if found is None else found.times
 
     @property
     def implausible(self) -> list[ImplausibleImage]:

@@ -1,12 +1,13 @@
 """The public functions that import a source."""
 
 import os
+import warnings
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import NamedTuple, cast, get_args
 
 from carina.cases import Benchmark
-from carina.sources._imported import Imported
+from carina.sources._imported import DEFECTS, Imported
 from carina.sources._joining import joined_defects
 from carina.sources._plausibility import Implausible
 from carina.sources._source import SOURCES, Brings
@@ -61,13 +62,28 @@ def import_studies(
     Raises:
         CarinaError: The source, an option or a file is wrong, or no record can be used.
 
+    Warns:
+        UserWarning: Regions were left out, or are probably misread. `import_source` of `carina.sources` returns the
+            counts of everything that was skipped or left out.
+
     Example:
-        >>> import_studies("swift-chat", "sample.json", "studies")
-        Traceback (most recent call last):
-        carina.store.errors.CarinaError: source swift-chat carries questions: use import_cases
+        >>> from pathlib import Path
+        >>> import numpy as np
+        >>> from carina.studies import write_png
+        >>> _ = write_png(Path("scans/0001.png"), np.full((400, 300), 128, np.uint8))
+        >>> _ = Path("labels.csv").write_text("file,patient,finding\\n0001.png,p1,Nodule\\n")
+        >>> studies = import_studies(
+        ...     "table", "labels.csv", "own-studies", images="scans", options={"looked_for": "listed"}, workers=1
+        ... )
+        >>> [study.assessed.listed for study in studies]
+        [('nodule',)]
     """
     settings = _Settings(options, images, joins, on_error, limit, copy_images, implausible, workers, progress)
-    return cast(Studies, _import_as("studies", source, path, out, settings))
+    _check_brings("studies", source)
+    imported = _import_source(source, path, out, settings)
+    studies = cast(Studies, imported.opened())
+    _warn_of_lost_regions(imported)
+    return studies
 
 
 @check_arguments
@@ -111,7 +127,8 @@ def import_cases(
         carina.sources._record.SourceError: nowhere/chexpercept.json: missing, so nowhere is not a CheXpercept bundle
     """
     settings = _Settings(options, images, None, on_error, limit, copy_images, "ignore", workers, progress)
-    return cast(Benchmark, _import_as("cases", source, path, out, settings))
+    _check_brings("cases", source)
+    return cast(Benchmark, _import_source(source, path, out, settings).opened())
 
 
 def import_source(
@@ -165,15 +182,22 @@ class _Settings(NamedTuple):
     progress: Progress
 
 
-def _import_as(
-    wanted: Brings, source: str, path: Location, out: Location, settings: _Settings
-) -> Studies | Benchmark:
-    """Import a source that brings what is wanted, and open the result."""
+def _check_brings(wanted: Brings, source: str) -> None:
+    """Refuse a source that does not bring what is wanted."""
     brings = SOURCES[source].brings
     if brings != wanted:
         what = "questions" if brings == "cases" else "studies"
         raise CarinaError(f"source {source} carries {what}: use import_{brings}")
-    return _import_source(source, path, out, settings).opened()
+
+
+def _warn_of_lost_regions(imported: Imported) -> None:
+    """Say in one warning what the command line prints about regions that are lost or probably misread."""
+    lost = [f"{times} {name}" for name, times in imported.lost_regions.items()]
+    sentences = [*imported.plan.notices, *imported.notices]
+    if lost:
+        sentences.append(f"regions left out: {', '.join(lost)} (see {imported.path / DEFECTS})")
+    if sentences:
+        warnings.warn(f"{imported.source.name}: {'; '.join(sentences)}", stacklevel=4)
 
 
 def _import_source(source: str, path: Location, out: Location, settings: _Settings) -> Imported:

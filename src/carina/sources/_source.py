@@ -96,6 +96,10 @@ class Plan:
     """To print."""
     files: Mapping[str, bytes] = field(default_factory=dict)
     """Files to write beside the study set or benchmark, by name."""
+    notices: tuple[str, ...] = ()
+    """Those of the lines that say that something is probably misread, for functions that print nothing."""
+    region_columns: tuple[str, ...] = ()
+    """Columns that look like regions, used or not."""
 
 
 Inputs: TypeAlias = Mapping[str, Path | Mapping[str, Path] | str]

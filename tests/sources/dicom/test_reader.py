@@ -59,6 +59,14 @@ def test_an_object_becomes_a_study(import_objects):
     assert image.spacing_mm == (0.2, 0.2)
 
 
+def test_what_was_looked_for_is_unknown_unless_the_user_says_so(import_objects):
+    assert only(import_objects([encode(radiograph())])).assessed.findings == "unknown"
+    stated = import_objects([encode(radiograph())], out="stated", looked_for="every")
+    assert only(stated).assessed.findings == "every"
+    assert only(stated).assessed.devices == "unknown"
+    assert stated.opened().manifest.options["looked_for"] == "every"
+
+
 def test_the_image_is_written_into_the_study_set(import_objects):
     imported = import_objects([encode(radiograph())])
     studies = open_studies(imported.path)

@@ -85,6 +85,8 @@ class Rules:
     use_issuer: UseIssuer
     keep_identifiers: bool
     report_text: bool
+    looked_for: Literal["every", "unknown"] = "unknown"
+    """What was looked for in every study."""
 
 
 @dataclass(frozen=True, kw_only=True)

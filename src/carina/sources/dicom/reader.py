@@ -95,6 +95,7 @@ def _record_options(path: Path, options: Mapping[str, Any]) -> Mapping[str, Any]
         "report_text": options["report_text"],
         "unknown_body_part": options["unknown_body_part"],
         "use_issuer": options["use_issuer"],
+        **({} if options["looked_for"] == "unknown" else {"looked_for": options["looked_for"]}),
         "identifiers": "kept" if options["keep_identifiers"] else "keyed hashes",
         "patient_identity_removed": _say_what_is_removed(options, looks_at_all=looking == "always"),
         "deidentification_methods": [f"{code} {meaning}" for code, meaning in sorted(methods.items())],
@@ -190,6 +191,13 @@ def read_dicom(
             description="Keep ids and dates as they are. The study set then names patients: do not share it."
         ),
     ] = False,
+    looked_for: Annotated[
+        Literal["every", "unknown"],
+        Meta(
+            description="What was looked for when masks and structured reports were made: every finding, or unknown. "
+            "What was looked for and is not recorded counts as absent. Nothing is concluded about devices."
+        ),
+    ] = "unknown",
     file_table: Annotated[
         Path | None,
         Meta(
@@ -216,6 +224,7 @@ def read_dicom(
         use_issuer=use_issuer,
         keep_identifiers=keep_identifiers,
         report_text=report_text,
+        looked_for=looked_for,
     )
     found = survey(list_files(path), rules)
     if file_table is not None:

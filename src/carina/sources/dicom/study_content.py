@@ -21,7 +21,17 @@ from carina.sources.dicom.stored_values import decode_stored_values
 from carina.sources.dicom.survey import StudyPlan
 from carina.sources.dicom.text_check import is_identifying, list_identifying_words
 from carina.store.errors import CarinaError
-from carina.studies.model import Anatomy, Annotation, Device, Finding, Image, Report, ReportSection, Study
+from carina.studies.model import (
+    Anatomy,
+    Annotation,
+    Assessed,
+    Device,
+    Finding,
+    Image,
+    Report,
+    ReportSection,
+    Study,
+)
 from carina.studies.pixels import display_image, encode_png
 from carina.studies.region import Region
 from carina.studies.vocabulary import SECTIONS, Certainty, Section
@@ -96,6 +106,7 @@ def read_study(plan: StudyPlan, number: int) -> list[Item]:
         age=next((head.age for head in used if head.age is not None), None),
         sex=next((head.sex for head in used if head.sex), None),
         images=tuple(contents.images),
+        assessed=Assessed(findings=plan.rules.looked_for),
         findings=tuple(contents.findings),
         devices=tuple(contents.devices),
         anatomy=tuple(contents.anatomy),

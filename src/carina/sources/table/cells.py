@@ -10,11 +10,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from carina.sources._image_sets import clean_key, is_number
+from carina.sources._image_sets import is_number
 from carina.sources._json import decode_checked
 from carina.sources._record import RecordError, describe
 from carina.sources._tables import BLANK
 from carina.sources.table.columns import Dialect
+from carina.sources.table.images import ImageFinder
 from carina.store.errors import CarinaError, RegionError
 from carina.studies.image_files import inside
 from carina.studies.pixels import read_pixels
@@ -175,15 +176,35 @@ def _decode(text: str) -> Any:  # noqa: ANN401 - JSON
         raise RegionError(str(error)) from error
 
 
-def read_mask_file(root: Path, text: str) -> Region:
+class MissingMaskError(RegionError):
+    """The file of a mask is not in its folder."""
+
+
+def find_mask_file(folders: Sequence[Path], text: str) -> Path:
+    """The file of a mask, in the first of several folders that has it.
+
+    Raises:
+        MissingMaskError: No folder has it.
+    """
+    for folder in folders:
+        try:
+            path = inside(folder.resolve(), ImageFinder(folder, "path").find(text))
+        except (RecordError, ValueError):
+            continue  # the path leads out of this folder
+        if path.exists():
+            return path
+    raise MissingMaskError(f"{describe(text)} is missing")
+
+
+def read_mask_file(folders: Sequence[Path], text: str) -> Region:
     """The pixels of an image file that are not black.
 
     Raises:
-        RegionError: The file is missing, lies outside of the folder, cannot be read, or is a JPEG, whose values change
-            at every edge when it is stored.
+        MissingMaskError: No folder has the file.
+        RegionError: The file cannot be read, or is a JPEG, whose values change at every edge when it is stored.
     """
+    path = find_mask_file(folders, text)
     try:
-        path = inside(root.resolve(), clean_key(text))
         pixels = read_pixels(path)
     except (CarinaError, ValueError) as error:
         raise RegionError(str(error)) from error

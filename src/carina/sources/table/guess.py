@@ -12,10 +12,17 @@ from carina.sources._image_sets import IMAGE_ENDINGS
 from carina.sources._record import RecordError, SourceError, describe, printable
 from carina.sources._tables import Row
 from carina.sources._values import read_age, read_sex, read_split
-from carina.sources.table.cells import CERTAINTIES, has_decimal_comma, is_blank, read_date, use_decimal_point
+from carina.sources.table.cells import (
+    CERTAINTIES,
+    has_decimal_comma,
+    is_blank,
+    read_date,
+    split_labels,
+    use_decimal_point,
+)
 from carina.sources.table.columns import TEXT, ColumnMap, ImageBy, apply_options
-from carina.sources.table.images import ImageFinder
-from carina.studies.terms import find_term, is_no_finding
+from carina.sources.table.images import ImageFinder, has_folder
+from carina.studies.terms import find_term, is_no_finding, read_label
 
 SAMPLE: Final = 1000
 """Rows that are looked at."""
@@ -41,7 +48,8 @@ _NAMES: Final[Mapping[str, tuple[str, ...]]] = {
 }  # fmt: skip
 _LABEL_NAMES: Final = (
     "label", "labels", "finding", "findings", "finding_label", "finding_labels", "class_name", "class", "category",
-    "category_name", "label_name", "disease", "diagnosis", "diagnoses", "pathology", "lesion_type",
+    "category_name", "label_name", "finding_name", "finding_names", "abnormality_name",
+    "disease", "diagnosis", "diagnoses", "pathology", "lesion_type",
 )  # fmt: skip
 _REPORT_NAMES: Final[Mapping[str, tuple[str, ...]]] = {
     "findings": ("findings", "section_findings", "findings_text"),
@@ -63,6 +71,8 @@ _NUMBER_NAMES: Final = frozenset(
     f"{prefix}{name}" for names, _ in _BOX_NAMES for name in names for prefix in ("", "bbox_", "box_")
 )
 """Names of columns whose numbers show whether the table has decimal commas."""
+_SHORT_SIZES: Final = frozenset(("w", "h", "width", "height"))
+"""Names that may also mean the size of the image."""
 _ONE_BOX: Final = ("bbox", "box", "boxes", "bboxes", "bounding_box")
 _SIZE_NAMES: Final = (
     ("image_width", "image_height"), ("img_width", "img_height"), ("width", "height"), ("columns", "rows"),
@@ -100,7 +110,8 @@ class _Guess:
         """The first column with one of the names whose values fit."""
         for name in names:
             column = self.normal.get(name)
-            if column is not None and column not in self.taken and fits(self.filled[column]):
+            is_free = column is not None and column not in self.taken and column not in self.reasons
+            if column is not None and is_free and fits(self.filled[column]):
                 return column
         return None
 
@@ -147,6 +158,7 @@ def guess_columns(
     _guess_masks(guess)
     _guess_texts(guess)
     _guess_findings(guess)
+    _guess_label_by_values(guess)
     ignored = [name for name in columns if name not in guess.taken]
     guess.fields["ignored"] = ignored
     guess.notes += [f"ignored: {name}: {_why_ignored(guess, name)}" for name in ignored]
@@ -157,12 +169,12 @@ def guess_columns(
 
 
 def _guess_decimal(guess: _Guess, delimiter: str) -> None:
-    """Whether numbers have a decimal comma: where commas are no delimiter, and all values of a column allow it."""
+    """Whether numbers have a decimal comma: where commas are no delimiter, and most values of a column allow it."""
     with_commas = {
         name: [use_decimal_point(value) for value in values]
         for name, values in guess.filled.items()
         if any(map(has_decimal_comma, values))
-        and _are_numbers([use_decimal_point(value) for value in values])
+        and _are_mostly_numbers([use_decimal_point(value) for value in values])
     }
     named = [name for name in with_commas if _normalise(name) in _NUMBER_NAMES]
     if "decimal" not in guess.fields and delimiter != "," and named:
@@ -192,9 +204,11 @@ def _guess_image(guess: _Guess, images: Path) -> None:
     ways: tuple[ImageBy, ...] = ("path", "name", "id")
     for by in ways:
         for name in candidates:
-            if name in guess.filled and _count_files(finder.by(by), guess.filled[name][:_FILES]):
+            found = [text for text in guess.filled.get(name, ())[:_FILES] if finder.by(by).can_find(text)]
+            if found:
                 guess.take("image", name, name)
                 guess.fields["image_by"] = by
+                _note_name(guess, found, finder.by(by))
                 return
     guess.take("image", candidates[0], candidates[0])
     guess.notes.append(
@@ -217,14 +231,19 @@ def _image_candidates(guess: _Guess) -> list[str]:
     return sorted(found, key=lambda name: (name not in by_value, name not in named))
 
 
-def _count_files(finder: ImageFinder, values: Sequence[str]) -> int:
-    found = 0
-    for value in values:
-        try:
-            found += finder.exists(finder.find(value))
-        except RecordError:
-            continue
-    return found
+def _note_name(guess: _Guess, cells: Sequence[str], finder: ImageFinder) -> None:
+    """Say so where a cell names a folder, and only its file name is used."""
+    cell = next(filter(has_folder, cells), None)
+    if guess.fields["image_by"] == "path" or cell is None:
+        return
+    try:
+        used = finder.find(cell)
+    except RecordError:
+        return  # its rows are skipped, with the reason
+    guess.notes.append(
+        f"image: {describe(cell)} is not in the folder of images; its file name is, so {used} is used. If that is "
+        "another image, name the right folder with --images"
+    )
 
 
 def _guess_boxes(guess: _Guess) -> None:
@@ -233,7 +252,7 @@ def _guess_boxes(guess: _Guess) -> None:
         _guess_box_columns(guess, given)
     if "size" not in guess.fields:
         for names in _SIZE_NAMES:
-            columns = [guess.find([name], _are_numbers) for name in names]
+            columns = [guess.find([name], _are_mostly_numbers) for name in names]
             if all(columns):
                 guess.take("size", columns, *[column for column in columns if column])
                 break
@@ -244,7 +263,7 @@ def _guess_boxes(guess: _Guess) -> None:
 
 def _guess_box_columns(guess: _Guess, given: Mapping[str, Any]) -> None:
     for names, form in _BOX_NAMES:
-        columns = [guess.find((f"bbox_{name}", f"box_{name}", name), _are_numbers) for name in names]
+        columns = _find_box_columns(guess, names)
         if all(columns):
             guess.take(
                 "box", {"columns": columns, "form": form, **given}, *[name for name in columns if name]
@@ -259,6 +278,28 @@ def _guess_box_columns(guess: _Guess, given: Mapping[str, Any]) -> None:
             )
     elif given:
         raise SourceError("no columns with boxes found; name them with --box-column, once for each number")
+    else:
+        _note_lost_column(guess)
+
+
+def _find_box_columns(guess: _Guess, names: Iterable[str]) -> list[str | None]:
+    """Columns of the numbers of a box; a cell that is no number is a defect of its row, and not of the column."""
+    return [guess.find((f"bbox_{name}", f"box_{name}", name), _are_mostly_numbers) for name in names]
+
+
+def _note_lost_column(guess: _Guess) -> None:
+    """Say so where three of the four columns of a box are there."""
+    for names, _ in _BOX_NAMES:
+        columns = _find_box_columns(guess, names)
+        known = [column for column in columns if column is not None]
+        if len(known) == len(names) - 1:
+            lost = names[columns.index(None)]
+            reason = (
+                f"{', '.join(known)} look like a box, but the fourth column is missing: no {lost} with numbers; "
+                "name all four with --box-column"
+            )
+            guess.reasons |= dict.fromkeys(known, reason)
+            return
 
 
 def _guess_frame(guess: _Guess, columns: Sequence[str]) -> str:
@@ -280,9 +321,9 @@ def _guess_masks(guess: _Guess) -> None:
     column = given.get("column") or guess.find(_MASK_NAMES)
     if column is not None and "dialect" not in given:
         values = guess.filled.get(column, [])
-        if values and all(value.strip().lower().endswith(IMAGE_ENDINGS) for value in values):
+        if _most(lambda value: value.strip().lower().endswith(IMAGE_ENDINGS))(values):
             given = {**given, "dialect": "path"}
-        elif values and all(value.lstrip().startswith("{") for value in values):
+        elif _most(lambda value: value.lstrip().startswith("{"))(values):
             given = {**given, "dialect": "coco"}
         elif "column" in given:
             raise SourceError(f"mask column {describe(column)}: say what it holds with --mask-dialect")
@@ -294,9 +335,7 @@ def _guess_masks(guess: _Guess) -> None:
     if column is not None:
         guess.take("mask", {**given, "column": column}, column)
     if "polygon" not in guess.fields:
-        column = guess.find(
-            _POLYGON_NAMES, lambda values: all(value.lstrip().startswith("[") for value in values[:1])
-        )
+        column = guess.find(_POLYGON_NAMES, _most(lambda value: value.lstrip().startswith("[")))
         if column is not None:
             guess.take("polygon", {"column": column}, column)
 
@@ -322,11 +361,17 @@ def _guess_findings(guess: _Guess) -> None:
     found = {}
     for name in guess.columns:
         values = guess.filled[name]
-        if (
-            name in guess.taken
-            or not values
-            or any(value.strip().lower() not in CERTAINTIES for value in values)
-        ):
+        if name in guess.taken or name in guess.reasons or not values:
+            continue
+        other = next((value for value in values if value.strip().lower() not in CERTAINTIES), None)
+        if other is not None:
+            if find_term(name) is not None and _most(lambda value: value.strip().lower() in CERTAINTIES)(
+                values
+            ):
+                guess.reasons[name] = (
+                    f"has cells such as {describe(other)}, which say neither yes nor no; correct them, or name the "
+                    "column with --finding-column to skip their studies"
+                )
             continue
         if is_no_finding(name):
             guess.reasons[name] = "says that nothing was found, which the columns of findings say themselves"
@@ -341,6 +386,35 @@ def _guess_findings(guess: _Guess) -> None:
     guess.taken.update(found)
     if found:
         guess.fields["findings"] = found
+
+
+def _guess_label_by_values(guess: _Guess) -> None:
+    """Take the first column whose cells are mostly findings of the vocabulary, where no column is known by its name."""
+    if any(field in guess.fields for field in ("label", "findings", "finding")):
+        return
+    for name in guess.columns:
+        values = guess.filled[name]
+        if name not in guess.taken and _are_labels(values) and _most(_names_finding)(values):
+            guess.take("label", name, name)
+            guess.notes.append(
+                f"label: {name} is taken for the names of findings, as {describe(values[0])} and most of its cells "
+                "are; say otherwise with --label-column"
+            )
+            return
+
+
+def _names_finding(cell: str) -> bool:
+    """Whether a cell names findings or devices of the vocabulary, or says that there is none."""
+    labels = split_labels(cell, None)
+    terms = [find_term(read_label(label).words) for label in labels if not is_no_finding(label)]
+    return bool(labels) and all(term is not None and term.kind != "anatomy" for term in terms)
+
+
+def list_region_columns(columns: Iterable[str], found: ColumnMap) -> tuple[str, ...]:
+    """Columns that the map uses for regions, or whose names say that they hold some."""
+    used = {column for field, column in found.used() if field in ("box", "mask", "polygon")}
+    names = (_NUMBER_NAMES - _SHORT_SIZES) | {*_ONE_BOX, *_MASK_NAMES, *_POLYGON_NAMES}
+    return tuple(name for name in columns if name in used or _normalise(name) in names)
 
 
 def _why_ignored(guess: _Guess, name: str) -> str:
@@ -381,6 +455,11 @@ def _are_numbers(values: Sequence[str]) -> bool:
         return False
 
 
+def _are_mostly_numbers(values: Sequence[str]) -> bool:
+    """Whether more than half of the values are numbers."""
+    return 2 * sum(_are_numbers([value]) for value in values) > len(values)
+
+
 def _are_labels(values: Sequence[str]) -> bool:
     if not values or _are_numbers(values) or all(value.strip().lower() in CERTAINTIES for value in values):
         return False
@@ -403,7 +482,7 @@ def _most(fits: Callable[[str], object]) -> Callable[[list[str]], bool]:
 
 _FITS: Final[Mapping[str, Callable[[list[str]], bool]]] = {
     "split": _are_splits,
-    "order": _are_numbers,
+    "order": _are_mostly_numbers,
     "age": _most(lambda value: read_age(value) is not None),
     "sex": _most(lambda value: read_sex(value) is not None),
     "certainty": _most(lambda value: value.strip().lower() in CERTAINTIES),

@@ -19,6 +19,7 @@ from carina.sources._series import UNKNOWN, Place, order_studies
 from carina.sources._source import Plan, Skipped, Stream, source
 from carina.sources._tables import Row
 from carina.sources.table.cells import is_blank, read_date, split_labels, use_decimal_point
+from carina.sources.table.checks import check_box_numbers, check_masks
 from carina.sources.table.columns import (
     FILE,
     Blank,
@@ -31,7 +32,7 @@ from carina.sources.table.columns import (
     format_column_map,
     read_column_map,
 )
-from carina.sources.table.guess import SAMPLE, guess_columns
+from carina.sources.table.guess import SAMPLE, guess_columns, list_region_columns
 from carina.sources.table.images import ImageFinder
 from carina.sources.table.rows import Table
 from carina.sources.table.study import NamedRow, Settings, read_study
@@ -44,10 +45,21 @@ def plan_table(path: Path, options: Mapping[str, Any]) -> Plan:
     found, notes = _find_map(table, options)
     if table.is_delimited and table.encoding is None and (notice := describe_encoding(path)):
         notes = [f"{notice}; say otherwise with --encoding", *notes]
+    notices = [*check_masks(table, found, _mask_folders(path, options))]
+    if options.get("box_frame") is None and options.get("columns") is None:
+        images = _image_folder(path, options)
+        rows = islice(_each_row(table, found), SAMPLE)
+        notices += check_box_numbers(rows, found, ImageFinder(images, found.image_by), images)
+    notes += notices
     text = format_column_map(
         found, [f"Columns of {path.name}; edit a copy and give it back with --columns", *notes]
     )
-    return Plan(lines=tuple(text.rstrip("\n").split("\n")), files={FILE: text.encode()})
+    return Plan(
+        lines=tuple(text.rstrip("\n").split("\n")),
+        files={FILE: text.encode()},
+        notices=tuple(notices),
+        region_columns=list_region_columns(table.columns, found),
+    )
 
 
 @source(
@@ -59,7 +71,8 @@ def plan_table(path: Path, options: Mapping[str, Any]) -> Plan:
     truth=("labels", "boxes", "masks", "polygons", "report", "series"),
     defects={
         **DEFECTS,
-        "unnamed": "a region whose row names no finding, or several, is left out; the findings are kept",
+        "mask missing": "a mask whose file is not in the folder of masks is left out; name that folder with --masks",
+        "unnamed": "a region whose row names no finding, or several, is left out; use --label-column or --finding",
         "certainty": "a label whose cell of certainty is empty is not stated; where drawn or looked for, uncertain",
         "date": "a date that cannot be read is unknown",
         "age": "an age that cannot be read is unknown",
@@ -158,7 +171,7 @@ def read_table(
         str | None, Meta(description="Size of the image that run lengths were made for, such as 1024x1024.")
     ] = None,
     masks: Annotated[
-        Path | None, Meta(description="Folder of the masks; by default that of the images.")
+        Path | None, Meta(description="Folder of the masks; by default that of the images, or of the table.")
     ] = None,
     polygon_column: Annotated[str | None, Meta(description="Column of polygons as JSON.")] = None,
     polygon_frame: Annotated[str | None, Meta(description="As --box-frame, for polygons.")] = None,
@@ -182,7 +195,7 @@ def read_table(
     found, _ = _find_map(table, options)
     finder = ImageFinder(_image_folder(path, options), found.image_by)
     overview = _read_overview(table, found, finder)
-    settings = Settings(_image_folder(path, options), masks or _image_folder(path, options), found)
+    settings = Settings(_image_folder(path, options), _mask_folders(path, options), found)
     listed = assess(found.looked_for, overview.labels, {}) if found.looked_for else None
     yield from overview.skipped
     for name, rows in gather(_read_rows(table, found, finder), overview.sizes):
@@ -206,6 +219,12 @@ def _use_decimal_points(row: Row, columns: Iterable[str]) -> Row:
 
 def _image_folder(path: Path, options: Mapping[str, Any]) -> Path:
     return options.get("images") or path.parent
+
+
+def _mask_folders(path: Path, options: Mapping[str, Any]) -> tuple[Path, ...]:
+    if options.get("masks") is not None:
+        return (options["masks"],)
+    return tuple(dict.fromkeys((_image_folder(path, options), path.parent)))
 
 
 def _find_map(table: Table, options: Mapping[str, Any]) -> tuple[ColumnMap, list[str]]:

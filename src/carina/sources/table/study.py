@@ -16,6 +16,7 @@ from carina.sources._tables import Row
 from carina.sources._values import read_age, read_sex, read_split, read_view
 from carina.sources._votes import Vote, state_votes
 from carina.sources.table.cells import (
+    MissingMaskError,
     read_boxes,
     read_date,
     read_mask_file,
@@ -50,7 +51,8 @@ class Settings(NamedTuple):
     """What is the same for all studies."""
 
     images: Path
-    masks: Path
+    masks: tuple[Path, ...]
+    """Folders in which masks are looked for, the first that has a file counts."""
     columns: ColumnMap
 
 
@@ -259,7 +261,7 @@ class _State:
 def _region_texts(row: Row, columns: ColumnMap) -> "list[tuple[str, _AddRegions]]":
     """The cells of a row that hold regions, each with the function that adds them."""
     cells = (
-        (_box_text(row, columns), _add_boxes),
+        (join_box_cells(row, columns), _add_boxes),
         (row.text(columns.mask.column) if columns.mask else "", _add_mask),
         (row.text(columns.polygon.column) if columns.polygon else "", _add_polygons),
     )
@@ -289,9 +291,9 @@ def _add_regions(draft: ImageSetDraft, one: NamedRow, settings: Settings) -> Non
     for text, add in texts:
         try:
             add(pen, text, row, settings)
-        except RegionError:
+        except RegionError as error:
             draft.state_category(labels[0], certainty)
-            draft.defects["region"] += 1
+            draft.defects["mask missing" if isinstance(error, MissingMaskError) else "region"] += 1
 
 
 def _sole_finding(row: Row, columns: ColumnMap) -> list[str]:
@@ -322,7 +324,7 @@ class _Pen(NamedTuple):
 _AddRegions = Callable[[_Pen, str, Row, Settings], None]
 
 
-def _box_text(row: Row, columns: ColumnMap) -> str:
+def join_box_cells(row: Row, columns: ColumnMap) -> str:
     """The cells of a box, joined; empty where all are."""
     if columns.box is None:
         return ""
