@@ -440,6 +440,10 @@ def _print_trek(bench: "Benchmark", report: "TrekBuildReport") -> None:
         for questions in [counts.stages.get(str(stage.number), 0)]
     ]
     print_table(("stage", "title", "questions", "share"), rows)
+    if report.images_of_unknown_view:
+        print_line(
+            f"{format_count(report.images_of_unknown_view, 'image')} not shown: the view is unknown", err=True
+        )
     for task, reasons in report.not_asked.items():
         for reason, number in reasons.items():
             print_line(f"{task}: {format_count(number, 'question')} not asked: {reason}", err=True)
