@@ -345,7 +345,7 @@ def _find_conflicts(studies: Studies, linked: Neighbours, options: TrekOptions) 
 
 
 def _count_not_asked(cases: Benchmark) -> dict[str, dict[str, int]]:
-    """By task and reason, how many questions the conversations leave out because their key is not known."""
+    """By task and reason, how many questions the conversations leave out."""
     counts: Counter[tuple[str, str]] = Counter()
     for part in cases.by_part():
         rows = pc.list_flatten(part.columns("facts").column("facts"))

@@ -217,8 +217,13 @@ def _make_case(draft: ConversationDraft, turns: Sequence[Turn], *, shuffled: boo
                 NotAskedFact(task, reason, float(number))
                 for (task, reason), number in sorted(draft.not_asked.items())
             ),
+            looked_for={kind: _name_scope(names) for kind, names in subject.looked_for.items()},
         ).rows(),
     )
+
+
+def _name_scope(names: frozenset[str] | None) -> str:
+    return "every" if names is None else "listed" if names else "none"
 
 
 def _find_drawn_by_program(study: Study, turns: Sequence[Turn]) -> dict[str, str]:

@@ -93,7 +93,7 @@ class ConversationDraft:
     has_place_answers: bool = False
     """Whether an earlier key reveals something about the locations of all findings."""
     not_asked: dict[tuple[str, str], int] = field(default_factory=dict)
-    """By task and reason, the number of questions that are not asked because their key is not known."""
+    """By task and reason, the number of questions that are not asked."""
 
     def __post_init__(self) -> None:
         self.quotas = self.options.quotas
@@ -126,7 +126,7 @@ class ConversationDraft:
         return turn
 
     def leave_out(self, task: str, reason: str, number: int = 1) -> None:
-        """Note that questions are not asked because their key is not known."""
+        """Note that questions are not asked, and why."""
         self.not_asked[task, reason] = self.not_asked.get((task, reason), 0) + number
 
     def is_complete(self, task: str, *kinds: Kind) -> bool:
