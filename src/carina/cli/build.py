@@ -404,11 +404,16 @@ def _print_percept(bench: "Benchmark", report: "PerceptBuildReport") -> None:
         f"{format_count(counts.patients, 'patient')}",
         err=True,
     )
+    if report.without_lesions is not None:
+        print_line(report.without_lesions, err=True)
     rows: dict[str, list[str]] = {}
     for cell in report.cells:
         short = "" if cell.built == cell.wanted else f" of {cell.wanted}"
         rows.setdefault(cell.target, [cell.target]).append(f"{cell.built}{short}")
-    print_table(("lesion", "lesion-free", "no revision", "revision"), list(rows.values()))
+    print_table(
+        ("lesion", "LF (lesion-free)", "RF (no revision needed)", "RR (revision required)"),
+        list(rows.values()),
+    )
     for cell in report.unfilled:
         reasons = ", ".join(
             f"{reason} {n}" for reason, n in sorted(cell.reasons.items(), key=lambda kv: -kv[1])
