@@ -65,7 +65,7 @@ from carina.trek.served_models import (
     reword_questions,
 )
 
-PROTOCOL_VERSION: Final = 5
+PROTOCOL_VERSION: Final = 6
 """Raised when the same studies, seed and options give other conversations."""
 _NOT_COMPARED: Final = ("images.quality", "anatomy", "relations", "recommendations")
 """Fields of a study in which no conflict is found."""
