@@ -79,7 +79,9 @@ def test_a_case_states_id_patient_split_and_neighbours_of_its_study(both):
                 role: StudyTime(order=known[name].order, date=known[name].date.isoformat())
                 for role, name in linked.items()
                 if name is not None
-            }
+            },
+            not_asked=facts.not_asked,
+            looked_for={"finding": "every", "device": "every"},
         )
 
 

@@ -5,10 +5,10 @@ Excerpts of a report are no report, and a report that contradicts what is record
 de-identification has removed something is left out of the key: nobody can know what it said.
 """
 
-import re
 from typing import Final
 
 from carina.reports.combine import IN_CONFLICT
+from carina.reports.sections import has_removed_words
 from carina.studies.model import Report, ReportSection
 from carina.trek.facts import target_row
 from carina.trek.interned import cite
@@ -22,9 +22,6 @@ _ONE_TURN: Final = (
     ("findings section", ("findings",), 0.085),
 )
 """Tasks, the sections that each asks for in the order of the answer, and how often each is put."""
-
-_REMOVED: Final = re.compile(r"X{3,}|_{3,}")
-"""What de-identification leaves in place of a word: XXXX in Open-i, ___ in MIMIC-CXR."""
 
 
 def ask_report(draft: ConversationDraft) -> None:
@@ -69,7 +66,7 @@ def _ask_sections(
         said = [
             number
             for number, one in enumerate(report.sentences)
-            if one.section in names and not _REMOVED.search(report.quote(one))
+            if one.section in names and not has_removed_words(report.quote(one))
         ]
         turn.evidence = cite("current", tuple(said))
     return turn
@@ -98,10 +95,10 @@ def _list_sections(draft: ConversationDraft) -> list[ReportSection]:
 
 def _drop_removed(report: Report, section: ReportSection) -> str:
     """A section without the sentences in which de-identification has removed something."""
-    if not _REMOVED.search(section.text):
+    if not has_removed_words(section.text):
         return section.text.strip()
     quotes = [report.quote(one).strip() for one in report.sentences if one.section == section.name]
-    return " ".join(quote for quote in quotes if not _REMOVED.search(quote))
+    return " ".join(quote for quote in quotes if not has_removed_words(quote))
 
 
 def _compose_sections(draft: ConversationDraft) -> list[ReportSection]:
