@@ -148,6 +148,22 @@ def test_cells_that_cannot_be_filled_are_printed_with_the_reasons(tmp_path):
     assert strict.exit_code == 0
 
 
+def test_a_build_with_lesion_free_cases_only_says_first_that_no_lesion_has_a_mask(tmp_path):
+    clear = [
+        study
+        for study in chest.population(4)
+        if not any(f.name == "edema" and f.certainty == "present" for f in study.findings)
+    ]
+    undrawn = chest.study(chest.finding("edema"), name="undrawn")
+    studies = chest.write_set(tmp_path / "studies", [undrawn, *clear])
+    result = percept(studies, tmp_path / "bench", "--per-cell", "2", "--target", "edema")
+    assert result.exit_code == 0, result.output
+    said = result.stderr.splitlines()
+    assert said[1] == "no lesion has a mask on a frontal image: only lesion-free cases"
+    assert {case.path for case in open_benchmark(tmp_path / "bench")} == {"LF"}
+    assert "LF (lesion-free)" in result.stdout
+
+
 def test_a_build_without_cases_fails_with_the_reasons(tmp_path):
     mask = chest.some_lesions()["lower"]
     none = [chest.study(chest.finding("edema", mask), name=f"n{n}", fields=()) for n in range(3)]

@@ -14,6 +14,7 @@ from carina.cases.draw import HUES, colour_of
 from carina.cases.faults import faults
 from carina.pages import is_conversation, load_conversation, write_case_page
 from carina.pages.conversation import stage_entries
+from carina.pages.missing_images import FramedViews
 from carina.studies import ReportSection
 
 
@@ -61,6 +62,24 @@ def test_cases_with_branches_masks_or_image_options_are_no_conversations(case) -
     assert not is_conversation(replaced(case, 5, options=pictured))
     cropped = CaseView(id="v3", panels=(Panel(image=like.KEYS[2], crop=(0, 0, 20, 20)),))
     assert not is_conversation(msgspec.structs.replace(case, views=(*case.views[:2], cropped)))
+
+
+def test_a_single_question_is_a_conversation_where_the_protocol_has_conversations(case) -> None:
+    single = msgspec.structs.replace(case, steps=case.steps[:1])
+    assert is_conversation(msgspec.structs.replace(single, protocol="trek"))
+    assert not is_conversation(msgspec.structs.replace(single, protocol="mine"))
+
+
+def test_an_image_that_was_imported_without_its_file_is_an_empty_frame(case, tmp_path, read_page) -> None:
+    images = tuple(msgspec.structs.replace(image, width=0, height=0, sha256=None) for image in case.images)
+    steps = tuple(step for step in case.steps if step.format != "boxes")
+    bare = msgspec.structs.replace(case, images=images, steps=steps)
+    page = read_page(write_case_page(bench_of(bare), bare, tmp_path).html)
+    page.assert_sound()
+    assert bare.steps[0].question.split(". ")[0] in page.text
+    drawn = FramedViews(bench_of(bare)).array(bare, "v1")
+    assert drawn.shape == (512, 512, 3)
+    assert (drawn[200:300] < 128).any()  # it says which file is missing
 
 
 def test_page_is_valid_and_loads_nothing(page) -> None:

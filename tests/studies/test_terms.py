@@ -190,6 +190,12 @@ def test_no_text_breaks_the_look_up(text):
     assert isinstance(is_no_finding(text), bool)
 
 
+def test_a_similar_name_is_suggested_only_within_its_kind():
+    assert UnknownName("finding", "plural efusion", 1).nearest == "pleural effusion"
+    assert UnknownName("anatomy", "plural efusion", 1).nearest is None
+    assert find_term("cardiomediastinum", "anatomy").name == "cardiomediastinum"
+
+
 @pytest.mark.parametrize(
     ("spelled", "nearest"),
     [

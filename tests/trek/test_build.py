@@ -75,6 +75,16 @@ def test_every_study_has_its_conversation_in_the_order_of_the_set(studies, bench
     assert list(bench.check(images=False)) == []
 
 
+def test_the_build_report_counts_images_that_are_not_shown_because_their_view_is_unknown(made, tmp_path):
+    views = {"a": ("unknown",), "b": ("unknown",) * 3, "c": ("PA", "unknown"), "d": ("PA", "PA", "lateral")}
+    studies = [
+        made.study(made.finding("mass", zones=("left upper",)), name=name, patient=name, views=given)
+        for name, given in views.items()
+    ]
+    built, _ = build(made, tmp_path, studies)
+    assert built.build_report.images_of_unknown_view == 0 + 2 + 1 + 0
+
+
 def test_the_build_report_counts_conversations_and_questions(studies, bench):
     report = msgspec.json.decode((bench.directory / "build.json").read_bytes(), type=TrekBuildReport)
     assert report.studies == report.conversations == report.surveyed == len(studies)

@@ -79,7 +79,9 @@ def test_a_case_states_id_patient_split_and_neighbours_of_its_study(both):
                 role: StudyTime(order=known[name].order, date=known[name].date.isoformat())
                 for role, name in linked.items()
                 if name is not None
-            }
+            },
+            not_asked=facts.not_asked,
+            looked_for={"finding": "every", "device": "every"},
         )
 
 
@@ -201,8 +203,9 @@ def introduced(made, talks):
         for step in talk.case.steps:
             places = {}
             for role in ("current", "reference"):
-                numbers = ["several" if sum(image.role == role for image in talk.case.images) > 1 else "one"]
-                for number in ("one", "several"):
+                several = sum(image.role == role for image in talk.case.images) > 1
+                numbers = ("several", "all_of_several") if several else ("one", "only_one")
+                for number in leads[role]:
                     for lead in leads[role][number]:
                         if lead in step.question:
                             assert number in numbers
@@ -213,6 +216,24 @@ def introduced(made, talks):
                 both_at_once += 1
                 assert places["current"] < places["reference"], step.question
     return both_at_once
+
+
+@pytest.mark.parametrize(
+    ("views", "all_shown"),
+    [
+        (("unknown",), True),
+        (("unknown",) * 3, False),
+        (("PA", "lateral"), True),
+        (("PA", "lateral", "unknown"), False),
+        (("PA", "PA"), False),
+    ],
+)
+def test_only_a_conversation_that_shows_all_images_of_the_study_says_so(made, views, all_shown):
+    study = made.study(made.finding("mass", zones=("left upper",)), views=views)
+    first = [case.steps[0].question for case in made.talks(60, study)]
+    leads = made.words.wording.common["lead_in"]["current"]
+    whole = [*leads["only_one"], *leads["all_of_several"]]
+    assert any(lead in question for lead in whole for question in first) == all_shown
 
 
 def test_images_are_introduced_with_their_role(made, both):

@@ -228,3 +228,44 @@ def test_a_synonym_has_the_name_of_its_term(name, expected):
 def test_every_name_with_a_wording_is_the_name_of_a_term():
     names = load_language().wording.common["names"]
     assert {name: load_language().canonical(name) for name in names} == {name: name for name in names}
+
+
+@pytest.mark.parametrize(
+    ("text", "singular", "plural"),
+    [
+        ("There is {a_finding}.", "There is a nodule.", "There are surgical clips."),
+        ("Is there {a_finding}?", "Is there a nodule?", "Are there surgical clips?"),
+        ("{the_finding} is new.", "the nodule is new.", "the surgical clips are new."),
+        ("Where is {the_finding}?", "Where is the nodule?", "Where are the surgical clips?"),
+        (
+            "How has {the_finding} changed?",
+            "How has the nodule changed?",
+            "How have the surgical clips changed?",
+        ),
+        (
+            "The place of {the_finding} is new.",
+            "The place of the nodule is new.",
+            "The place of the surgical clips is new.",
+        ),
+        ("The patient has {a_finding}.", "The patient has a nodule.", "The patient has surgical clips."),
+    ],
+)
+def test_verbs_agree_with_names_in_the_plural(text, singular, plural):
+    words = load_language()
+    for name, expected in (("nodule", singular), ("surgical clips", plural)):
+        made = words.name(name)
+        slots = {"finding": made.bare, "a_finding": made.a, "the_finding": made.the}
+        assert words.fill(text, slots) == expected
+
+
+def test_described_names_in_the_plural_are_known_as_such():
+    words = load_language()
+    assert words.is_plural("mild interstitial markings in the right lower zone")
+    assert not words.is_plural("consolidation in both lungs")
+
+
+def test_names_that_cannot_be_counted_have_no_article():
+    words = load_language()
+    assert words.name("bronchovascular crowding").a == "bronchovascular crowding"
+    assert words.name("low lung volumes").a == "low lung volumes"
+    assert words.name("lung cyst").a == "a lung cyst"

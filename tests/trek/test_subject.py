@@ -426,3 +426,10 @@ def test_a_trend_follows_from_presence_and_grade(made, before, now, trend):
         return made.subject(made.study(made.finding("mass", state[0], severity=state[1]))).findings[0]
 
     assert trend_between(thing(now), thing(before)) == trend
+
+
+def test_a_place_of_which_a_word_was_removed_is_not_known(made):
+    line = made.device("central venous line", site="in the superior vena XXXX")
+    mass = made.finding("mass", site="near the XXXX")
+    read = made.subject(made.study(line, mass))
+    assert all("location" not in thing.values for thing in read.things)

@@ -76,6 +76,8 @@ class ProtocolInfo:
     """What a reader of the headline table has to know about these measures."""
     has_stage_outcomes: bool = False
     """Whether a stage counts once and is right when all its steps are; else each of its steps counts."""
+    is_conversation: bool = False
+    """Whether each case is one thread of questions about plain images, however many questions it has."""
 
     def is_opposed(self, number: int) -> bool:
         """Whether accuracy of a stage is balanced over positive and negative paths."""

@@ -407,11 +407,16 @@ def _print_percept(bench: "Benchmark", report: "PerceptBuildReport") -> None:
         f"{format_count(counts.patients, 'patient')}",
         err=True,
     )
+    if report.without_lesions is not None:
+        print_line(report.without_lesions, err=True)
     rows: dict[str, list[str]] = {}
     for cell in report.cells:
         short = "" if cell.built == cell.wanted else f" of {cell.wanted}"
         rows.setdefault(cell.target, [cell.target]).append(f"{cell.built}{short}")
-    print_table(("lesion", "lesion-free", "no revision", "revision"), list(rows.values()))
+    print_table(
+        ("lesion", "LF (lesion-free)", "RF (no revision needed)", "RR (revision required)"),
+        list(rows.values()),
+    )
     for cell in report.unfilled:
         reasons = ", ".join(
             f"{reason} {n}" for reason, n in sorted(cell.reasons.items(), key=lambda kv: -kv[1])
@@ -443,6 +448,10 @@ def _print_trek(bench: "Benchmark", report: "TrekBuildReport") -> None:
         for questions in [counts.stages.get(str(stage.number), 0)]
     ]
     print_table(("stage", "title", "questions", "share"), rows)
+    if report.images_of_unknown_view:
+        print_line(
+            f"{format_count(report.images_of_unknown_view, 'image')} not shown: the view is unknown", err=True
+        )
     for task, reasons in report.not_asked.items():
         for reason, number in reasons.items():
             print_line(f"{task}: {format_count(number, 'question')} not asked: {reason}", err=True)

@@ -98,7 +98,12 @@ def _command(source: "Source") -> Any:  # noqa: ANN401 - typer's class of comman
         ] = "skip",
         copy_images: Annotated[
             bool,
-            typer.Option("--copy-images", help="Copy the images; without it, they stay where they are."),
+            typer.Option(
+                "--copy-images",
+                help="Copy the images; without it, they stay where they are.",
+                # A reader that writes images of its own has none to copy.
+                hidden=source.image_root == "out",
+            ),
         ] = False,
         implausible: Annotated[
             str,

@@ -15,7 +15,7 @@ from typing import Final
 from carina.cases.boxes import pixel_box
 from carina.cases.draw import HUES, Size, colour_of
 from carina.cases.model import Box, Case, CaseImage, CaseView, Evidence, Step
-from carina.cases.protocol import stage_title
+from carina.cases.protocol import find_protocol, stage_title
 from carina.pages.case import CaseLinks, Choice, check_case, header_values
 from carina.pages.case_facts import other_conversation_facts
 from carina.pages.case_text import (
@@ -148,6 +148,8 @@ class ConversationContent:
 def is_conversation(case: Case) -> bool:
     """Test whether a case is one thread of questions about plain images: no branches, overlays or regions as keys.
 
+    A single question is one where the protocol declares that its cases are conversations.
+
     Args:
         case: A case of any protocol.
 
@@ -160,7 +162,7 @@ def is_conversation(case: Case) -> bool:
         [True, False]
     """
     return (
-        len(case.steps) > 1
+        (find_protocol(case.protocol).is_conversation or len(case.steps) > 1)
         and all(_is_plain(view) for view in case.views)
         and not any(step.reached_by or step.key.regions or step.format == "map" for step in case.steps)
         and not any(option.view or option.mark for step in case.steps for option in step.options)

@@ -13,7 +13,6 @@ from carina.cases import Benchmark, open_benchmark
 from carina.cases.checking import explain_no_set
 from carina.cases.draw import PngRows, Rgb, Size
 from carina.cases.model import Case
-from carina.cases.render import Views
 from carina.pages.benchmark_index import CaseCard, count_strata, make_case_card, render_benchmark_index
 from carina.pages.case import CaseLinks, load_case, render_case
 from carina.pages.case_summary import draw_case_summary
@@ -21,6 +20,7 @@ from carina.pages.conversation import is_conversation, load_conversation, render
 from carina.pages.conversation_index import list_conversations, render_conversation_index
 from carina.pages.conversation_summary import draw_conversation_summary
 from carina.pages.figures import png_bytes
+from carina.pages.missing_images import FramedViews
 from carina.pages.output import claim_pages, lock_pages
 from carina.pages.sets import CaseSet, RenderedViews, StudySet
 from carina.pages.study import StudyContent, StudyLinks, load_study, render_study
@@ -274,7 +274,7 @@ def write_case_page(
     files = _page_files([page_name(case.id)])
     with lock_pages(out, _TITLE, ()), claim_pages(out, _TITLE, files):
         links = links or CaseLinks(index=_existing(out, INDEX))
-        return _write_case(cases, case, out, views or Views(cases), links)
+        return _write_case(cases, case, out, views or FramedViews(cases), links)
 
 
 def write_case_pages(
@@ -304,7 +304,7 @@ def write_case_pages(
         >>> len(pages.pages), pages.total
         (2, 16)
     """
-    rendered = views or Views(cases)
+    rendered = views or FramedViews(cases)
     stems = [page_name(case.id) for case in islice(cases, limit)]
     names = [f"{stem}.html" for stem in stems]
     files = {INDEX: INDEX} | _page_files(stems)

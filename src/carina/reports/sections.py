@@ -72,6 +72,20 @@ _HEADING: Final = re.compile(
 )
 
 
+_REMOVED: Final = re.compile(r"X{3,}|_{3,}")
+"""What de-identification leaves in place of a word: XXXX in Open-i, ___ in MIMIC-CXR."""
+
+
+def has_removed_words(text: str) -> bool:
+    """Whether de-identification has removed a word of a text, so that nobody can know what it said.
+
+    Example:
+        >>> has_removed_words("Compared to XXXX, no change."), has_removed_words("No change.")
+        (True, False)
+    """
+    return _REMOVED.search(text) is not None
+
+
 def split_sections(text: str) -> Report:
     """Split text into sections in reading order, without sentences; text without headings is one findings section.
 

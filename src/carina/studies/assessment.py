@@ -23,6 +23,16 @@ NOT_LOOKED_FOR: Final = "nobody looked for it"
 """Why builds do not ask about a finding or device, or do not take a study as a negative."""
 
 
+NOT_MENTIONED: Final = "the report does not mention it"
+"""The same where nothing is known of a study but what its report states."""
+
+
+def explain_unknown(study: Study, kind: Kind) -> str:
+    """Why nothing is known of a finding or device that the study does not record."""
+    is_from_report = study.assessed.text and scope_of(study, kind) == "unknown"
+    return NOT_MENTIONED if is_from_report else NOT_LOOKED_FOR
+
+
 def certainty_of(study: Study, name: str, *, kind: Kind | None = None) -> Certainty | None:
     """Find out whether a finding or device is present, absent or uncertain in a study.
 

@@ -75,8 +75,8 @@ class UnknownName:
 
     @property
     def nearest(self) -> str | None:
-        """The closest name of a term; None where nothing is close."""
-        return nearest_term(self.name)
+        """The closest name of a term of this kind, or the same name of another kind; None where nothing is close."""
+        return nearest_term(self.name, kind=self.kind)
 
     @property
     def message(self) -> str:
@@ -172,11 +172,12 @@ def name_label(label: str, kind: Kind) -> tuple[str, str | None]:
     return name, None if name == label else label
 
 
-def nearest_term(name: str) -> str | None:
+def nearest_term(name: str, *, kind: Kind | None = None) -> str | None:
     """Find the name of the term that is spelled most like a name, for messages.
 
     Args:
         name: A name, known or not.
+        kind: Look for similar names among terms of this kind only; None for all.
 
     Returns:
         The name of the term; None where nothing is close, and for a name with a word of doubt or denial, such as "no
@@ -186,7 +187,7 @@ def nearest_term(name: str) -> str | None:
         >>> nearest_term("plural efusion"), nearest_term("dragon")
         ('pleural effusion', None)
     """
-    return _find_nearest(name) if len(name) <= _LONGEST_NAME else None
+    return _find_nearest(name, kind) if len(name) <= _LONGEST_NAME else None
 
 
 def ancestors(name: str) -> tuple[str, ...]:
@@ -457,12 +458,15 @@ def _find(name: str) -> Term | None:
 
 
 @lru_cache(1024)
-def _find_nearest(name: str) -> str | None:
+def _find_nearest(name: str, kind: Kind | None) -> str | None:
     by_key = _terms().by_key
     key = _fold(name)
     if key not in by_key and _has_doubt(name):
         return None
-    close = [key] if key in by_key else get_close_matches(key, by_key, n=1, cutoff=_CLOSE)
+    if key in by_key:
+        return by_key[key].name
+    similar = [known for known, term in by_key.items() if kind in (None, term.kind)]
+    close = get_close_matches(key, similar, n=1, cutoff=_CLOSE)
     return by_key[close[0]].name if close else None
 
 

@@ -6,7 +6,7 @@ machines, and an interrupted build resumes with the parts that are missing.
 
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import AbstractContextManager
 from dataclasses import asdict
 from functools import partial
@@ -65,7 +65,7 @@ from carina.trek.served_models import (
     reword_questions,
 )
 
-PROTOCOL_VERSION: Final = 5
+PROTOCOL_VERSION: Final = 6
 """Raised when the same studies, seed and options give other conversations."""
 _NOT_COMPARED: Final = ("images.quality", "anatomy", "relations", "recommendations")
 """Fields of a study in which no conflict is found."""
@@ -311,10 +311,27 @@ def _write_skipped(studies: Studies, job: Job, linked: Neighbours, manifest: Man
         with_reference=made.num_rows - made.column("reference_study").null_count,
         with_later=made.num_rows - made.column("later_study").null_count,
         skipped=dict(sorted(Counter(reason for _, reason in missing).items())),
+        images_of_unknown_view=_count_images_not_shown(
+            studies, linked, set(made.column("study").to_pylist())
+        ),
         not_asked=_count_not_asked(cases),
     )
     write_skipped(directory, ("study", "reason"), sorted(missing))
     return report
+
+
+def _count_images_not_shown(studies: Studies, linked: Neighbours, asked: Collection[str]) -> int:
+    """Images of unknown view that the conversations about their studies do not show."""
+    count = 0
+    places = linked.chosen.tolist()
+    for batch in studies.batches_at(places, "id", "images") if places else ():
+        for study, images in zip(batch.column("id").to_pylist(), batch.column("images"), strict=True):
+            views = [image["view"].as_py() for image in images]
+            if study in asked:
+                unknown = views.count("unknown")
+                # Without any known view, the first image is shown.
+                count += unknown - (unknown == len(views))
+    return count
 
 
 def _find_conflicts(studies: Studies, linked: Neighbours, options: TrekOptions) -> Iterator[Conflict]:
@@ -328,7 +345,7 @@ def _find_conflicts(studies: Studies, linked: Neighbours, options: TrekOptions) 
 
 
 def _count_not_asked(cases: Benchmark) -> dict[str, dict[str, int]]:
-    """By task and reason, how many questions the conversations leave out because their key is not known."""
+    """By task and reason, how many questions the conversations leave out."""
     counts: Counter[tuple[str, str]] = Counter()
     for part in cases.by_part():
         rows = pc.list_flatten(part.columns("facts").column("facts"))

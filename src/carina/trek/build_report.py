@@ -18,8 +18,10 @@ class TrekBuildReport(BuildReport, frozen=True, kw_only=True):
     """Conversations that ask about the course up to a follow-up study."""
     skipped: dict[str, int]
     """Studies without a conversation, by reason."""
+    images_of_unknown_view: int = 0
+    """Images that are not shown because their view is unknown; of a study without a known view, the first is shown."""
     not_asked: dict[str, dict[str, int]] = msgspec.field(default_factory=dict)
-    """Questions that conversations leave out because nobody looked for what they ask about, by task and reason."""
+    """Questions that conversations leave out, by task and reason."""
     read_by_model: dict[str, int] | None = None
     """Reports, and facts in them, by what became of them; where a model has read the reports."""
     reworded: dict[str, int] | None = None

@@ -217,8 +217,13 @@ def _make_case(draft: ConversationDraft, turns: Sequence[Turn], *, shuffled: boo
                 NotAskedFact(task, reason, float(number))
                 for (task, reason), number in sorted(draft.not_asked.items())
             ),
+            looked_for={kind: _name_scope(names) for kind, names in subject.looked_for.items()},
         ).rows(),
     )
+
+
+def _name_scope(names: frozenset[str] | None) -> str:
+    return "every" if names is None else "listed" if names else "none"
 
 
 def _find_drawn_by_program(study: Study, turns: Sequence[Turn]) -> dict[str, str]:
@@ -266,11 +271,11 @@ def _make_steps(draft: ConversationDraft, turns: Sequence[Turn]) -> tuple[Step, 
             lead_ins: list[str] = []
             if turn.number == 1:
                 entering += current
-                lead_ins.append(_pick_lead_in(draft, "current", len(current)))
-            if turn.compares:
+                lead_ins.append(_pick_lead_in(draft, "current", draft.subject))
+            if turn.compares and draft.reference is not None:
                 compared = True
                 entering += earlier
-                lead_ins.append(_pick_lead_in(draft, "reference", len(earlier)))
+                lead_ins.append(_pick_lead_in(draft, "reference", draft.reference))
             rare["shows"] = tuple(entering)
             text = " ".join([*lead_ins, text])
         if turn is told:
@@ -308,10 +313,14 @@ def _step_ids(turns: Sequence[Turn]) -> tuple[str, ...]:
     return tuple([f"t{number}" for number in sorted([turn.number for turn in turns])])
 
 
-def _pick_lead_in(draft: ConversationDraft, role: str, number: int) -> str:
-    return str(
-        draft.sampler.pick(draft.words.wording.common["lead_in"][role]["several" if number > 1 else "one"])
-    )
+def _pick_lead_in(draft: ConversationDraft, role: str, subject: Subject) -> str:
+    """A sentence that introduces the images of a study; only where all of them are shown may it say so."""
+    pools = draft.words.wording.common["lead_in"][role]
+    is_one = len(subject.images) == 1
+    sentences = pools["one" if is_one else "several"]
+    if len(subject.images) == len(subject.study.images):
+        sentences = [*sentences, *pools["only_one" if is_one else "all_of_several"]]
+    return str(draft.sampler.pick(sentences))
 
 
 def _pick_indication_turn(draft: ConversationDraft, turns: Sequence[Turn]) -> Turn | None:

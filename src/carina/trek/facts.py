@@ -17,6 +17,9 @@ ATTRIBUTES: Final = ("side", "location", "severity", "appearance", "distribution
 THINGS: Final = frozenset({"finding", "device"})
 """Kinds of targets that have a name and an id of their own."""
 
+FOR_BALANCE: Final = "left out to keep yes and no balanced"
+"""Why a finding or device that the study records is not asked about by name."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class StudyTime(FactGroup):
@@ -30,7 +33,7 @@ class StudyTime(FactGroup):
 
 @dataclass(frozen=True, slots=True)
 class NotAskedFact(FactRow):
-    """Questions that are not asked because their key is not known."""
+    """Questions that are not asked: their key is not known, or they would unbalance the answers."""
 
     task: str
     reason: str
@@ -54,7 +57,10 @@ class TrekCaseFacts(FactRecord):
     drawn_by: Annotated[Mapping[str, str], Stored("drawn by")] = field(default_factory=dict)
     """By name of a finding or device that is asked about: `BY_PROGRAM` where no person drew it."""
     not_asked: Annotated[tuple[NotAskedFact, ...], Stored("not asked")] = ()
-    """Kinds of questions that are not asked because nobody looked for what they ask about."""
+    """Questions that are not asked, by task and reason."""
+    looked_for: Annotated[Mapping[str, str], Stored("looked for")] = field(default_factory=dict)
+    """By "finding" and "device", which names are absent where the study does not record them: "every" one, the "listed"
+    ones, or "none"."""
 
 
 @dataclass(frozen=True, slots=True)

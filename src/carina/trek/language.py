@@ -1,13 +1,28 @@
 """Noun phrases and places in words: how a finding is named, placed and described in any sentence."""
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Final
 
+from carina.reports.sections import has_removed_words
 from carina.studies.model import Location
-from carina.studies.terms import find_term
+from carina.studies.terms import find_term, list_terms
 from carina.studies.vocabulary import SIDES, ZONES
 from carina.trek.wording import Wording, load_wording
+
+_NOUN_SLOTS: Final = (
+    "finding",
+    "a_finding",
+    "the_finding",
+    "the_other",
+    "described",
+    "described_other",
+    "before",
+)
+"""Slots that hold a finding or device, and whose number verbs follow."""
+_ADJECTIVES: Final = "(?:possible|mild|moderate|severe|focal|multifocal|diffuse) "
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +48,16 @@ class Language:
         self._looks = wording.grammar["look"]
         self._and = wording.grammar["and"]
         self._prepositions = frozenset(wording.grammar["prepositions"])
+        self._uncounted = frozenset(wording.grammar["uncounted"])
+        self._verbs: Mapping[str, str] = wording.grammar["plural_verbs"]
+        self._governing = frozenset(wording.grammar["governing"])
+        known = {term.name for term in list_terms() if term.kind != "anatomy"}
+        plurals = sorted(filter(_is_plural_noun, {*self._names, *known}))
+        self._plural_phrase = re.compile(
+            rf"(?:the )?(?:{_ADJECTIVES})*(?:{'|'.join(map(re.escape, plurals))})\b"
+        )
+        self.is_plural = lru_cache(maxsize=65536)(self._is_plural)
+        self._agreeing = lru_cache(maxsize=65536)(self._make_agreeing)
         self.name = lru_cache(maxsize=4096)(self._name)
         self.canonical = lru_cache(maxsize=4096)(self._canonical)
         self.at = lru_cache(maxsize=65536)(self._at)
@@ -49,7 +74,8 @@ class Language:
 
     def _name(self, bare: str, *, possible: bool = False) -> Name:
         known = self._names.get(bare, {})
-        a = known.get("a") or _add_article(bare)
+        is_uncounted = bare.rpartition(" ")[2] in self._uncounted
+        a = known.get("a") or (bare if is_uncounted else _add_article(bare))
         the = known.get("the") or f"the {bare}"
         if not possible:
             return Name(bare, a, the)
@@ -61,12 +87,49 @@ class Language:
         tip = self._names.get(device, {}).get("tip")
         return str(tip) if tip else f"the tip of the {device}"
 
+    # ---- agreement ------------------------------------------------------------------------------------------------
+
+    def _is_plural(self, phrase: str) -> bool:
+        """Whether a noun phrase about a finding or device is a plural, as "the surgical clips" is."""
+        return self._plural_phrase.match(phrase) is not None
+
+    def fill(self, text: str, slots: Mapping[str, str]) -> str:
+        """A text of the wording with its slots filled, and verbs that agree with the names in the slots."""
+        plural = [name for name in _NOUN_SLOTS if name in slots and self.is_plural(slots[name])]
+        return (self._agreeing(text, tuple(plural)) if plural else text).format_map(slots)
+
+    def _make_agreeing(self, text: str, plural: tuple[str, ...]) -> str:
+        """A text with plural verbs: after a slot that is the subject, after "there", and before it in questions."""
+
+        def agree(match: re.Match[str]) -> str:
+            verb = match["verb"]
+            other = self._verbs[verb.lower()]
+            if (match["before"] or "").strip().lower() in self._governing:
+                return match[0]
+            start, end = (place - match.start() for place in match.span("verb"))
+            return match[0][:start] + _like(other, verb) + match[0][end:]
+
+        verbs = "|".join(self._verbs)
+        sentences = re.split(r"(?<=[.?!:;]) ", text)
+        for place, sentence in enumerate(sentences):
+            said = sentence
+            for slot in plural:
+                noun = re.escape(f"{{{slot}}}")
+                said = re.sub(rf"(?P<before>\b\w+ )?{noun} (?P<verb>{verbs})\b", agree, said)
+                said = re.sub(rf"(?P<before>)\b[Tt]here (?P<verb>is|was) {noun}", agree, said)
+                said = re.sub(rf"(?P<before>)\b(?P<verb>[Ii]s|[Ww]as) there {noun}", agree, said)
+                if sentence.endswith("?"):
+                    asking = "[Ii]s|[Ww]as|[Dd]oes|Has" + ("|has" if slot.startswith("the_") else "")
+                    said = re.sub(rf"(?P<before>)\b(?P<verb>{asking}) {noun}", agree, said)
+            sentences[place] = said
+        return " ".join(sentences)
+
     # ---- places ---------------------------------------------------------------------------------------------------
 
     def _at(self, location: Location) -> str | None:
         """The location as a phrase that follows "lies"; None where it would say nothing."""
         if location.site:
-            return self.at_site(location.site)
+            return None if has_removed_words(location.site) else self.at_site(location.site)
         if location.zones:
             whole = self._whole_lungs(frozenset(location.zones))
             if whole is not None:
@@ -174,14 +237,26 @@ def make_sentence(clause: str) -> str:
     return text if text[-1:] in ".?!" else f"{text}."
 
 
+def _like(word: str, other: str) -> str:
+    """A word with a capital first letter where the other one has it."""
+    return word.capitalize() if other[:1].isupper() else word
+
+
+def _is_plural_noun(noun: str) -> bool:
+    last = noun.lower()
+    return last.endswith("s") and not last.endswith(("ss", "is", "us", "as"))
+
+
 def _is_counted(a: str) -> bool:
     return a.startswith(("a ", "an "))
 
 
 def _add_article(noun: str) -> str:
     """The noun with "a" or "an", by its spelling; a plural has no article."""
-    last = noun.lower()
-    if last.endswith("s") and not last.endswith(("ss", "is", "us", "as")):
+    if _is_plural_noun(noun):
         return noun
+    last = noun.lower()
+    if last.startswith("other "):
+        return f"an{noun}"
     vowel = last[:1] in "aeiou" and not last.startswith(("uni", "eu", "us", "one"))
     return f"{'an' if vowel else 'a'} {noun}"

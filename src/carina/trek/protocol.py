@@ -29,5 +29,6 @@ TREK: Final = declare_protocol(
         case_facts=TrekCaseFacts,
         step_facts=TrekStepFacts,
         build_report=TrekBuildReport,
+        is_conversation=True,
     )
 )

@@ -11,6 +11,7 @@ from typing import Final, Literal
 import msgspec
 
 from carina.cases import Evidence, Fact
+from carina.reports.sections import has_removed_words
 from carina.studies.assessment import (
     UNNAMED,
     Kind,
@@ -383,12 +384,13 @@ def _read_device(device: Device, words: Language) -> Thing:
     called = words.canonical(device.name)
     name = words.name(called, possible=device.certainty == "uncertain")
     values: dict[str, str] = {}
-    if device.site:
-        values["location"] = words.at_site(device.site)
+    site = None if has_removed_words(device.site or "") else device.site
+    if site:
+        values["location"] = words.at_site(site)
     if device.position is not None:
         values["position"] = device.position
     tip = words.tip(called)
-    placed = "" if not device.site else f" with its tip {values['location']}"
+    placed = "" if not site else f" with its tip {values['location']}"
     return Thing(
         device.id,
         "device",
@@ -405,7 +407,7 @@ def _read_device(device: Device, words: Language) -> Thing:
         trend=device.trend,
         evidence=device.evidence,
         annotations=device.annotations,
-        place=frozenset({device.site}) if device.site else frozenset(),
+        place=frozenset({site}) if site else frozenset(),
         sides=frozenset(),
         zones=None,
         tip=tip,

@@ -93,7 +93,7 @@ class ConversationDraft:
     has_place_answers: bool = False
     """Whether an earlier key reveals something about the locations of all findings."""
     not_asked: dict[tuple[str, str], int] = field(default_factory=dict)
-    """By task and reason, the number of questions that are not asked because their key is not known."""
+    """By task and reason, the number of questions that are not asked."""
 
     def __post_init__(self) -> None:
         self.quotas = self.options.quotas
@@ -120,13 +120,20 @@ class ConversationDraft:
         if template.says_images and "images" not in filled:
             filled = {**filled, "images": self.images()}
         turn = Turn(
-            stage, task, pool.format, pool, template, filled, _fill_sentence(template.text, filled), facts
+            stage,
+            task,
+            pool.format,
+            pool,
+            template,
+            filled,
+            _fill_sentence(self.words, template.text, filled),
+            facts,
         )
         self.turns.append(turn)
         return turn
 
     def leave_out(self, task: str, reason: str, number: int = 1) -> None:
-        """Note that questions are not asked because their key is not known."""
+        """Note that questions are not asked, and why."""
         self.not_asked[task, reason] = self.not_asked.get((task, reason), 0) + number
 
     def is_complete(self, task: str, *kinds: Kind) -> bool:
@@ -141,16 +148,16 @@ class ConversationDraft:
     def fill_answer(self, turn: Turn, kind: str, slots: Mapping[str, str]) -> str:
         """An answer of this kind in one of its wordings; for a question with a blank, what belongs in the blank."""
         if turn.template.has_gap:
-            return turn.pool.answers[GAP][0].format_map(slots)
+            return self.words.fill(turn.pool.answers[GAP][0], slots)
         texts = turn.pool.answers[kind]
-        return _fill_sentence(texts[int(self.sampler.share() * len(texts))], slots)
+        return _fill_sentence(self.words, texts[int(self.sampler.share() * len(texts))], slots)
 
     def fill_clause(self, stage: int, *path: str, slots: Mapping[str, str]) -> str:
         """A clause of a stage, selected by its keys in the wording file."""
         clauses = self.words.wording.phrases[stage]
         for name in path:
             clauses = clauses[name]
-        return str(self.sampler.pick(clauses)).format_map(slots)  # type: ignore[arg-type]
+        return self.words.fill(str(self.sampler.pick(clauses)), slots)  # type: ignore[arg-type]
 
     def image(self, number: int) -> str:
         """One of the current images, as a phrase; number from 0."""
@@ -163,7 +170,7 @@ class ConversationDraft:
         return self.sampler.pick(self.called)
 
 
-def _fill_sentence(text: str, slots: Mapping[str, str]) -> str:
+def _fill_sentence(words: Language, text: str, slots: Mapping[str, str]) -> str:
     """A sentence of the wording with its slots filled and a capital first letter."""
-    said = text.format_map(slots)
+    said = words.fill(text, slots)
     return capitalise(said) if text[0] == "{" else said

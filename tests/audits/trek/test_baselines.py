@@ -1,6 +1,7 @@
 """Balance of answers and shortcuts: what can be scored without looking."""
 
 import pytest
+from tests.audits import gates
 from tests.audits.gates import objecting
 from tests.audits.trek.breaking import audited, change, every_step, row, with_key
 
@@ -117,3 +118,14 @@ def test_the_mean_box_is_reported(sound):
         ),
     )
     assert row(audited(same), "option-shortcuts", "mean box: heart").value == pytest.approx(1.0)
+
+
+def test_a_set_whose_presence_questions_are_all_uncertain_fails(sound):
+    def doubtful(_, step):
+        asked = step.task in ("presence", "device presence") and step.format == "yes_no"
+        return with_key(step, label="uncertain") if asked else step
+
+    result = gates.audited(every_step(sound, doubtful), gates.COMMON, gates.TREK, protocols=("trek",))
+    assert {"answer-balance", "constant-answers"} <= objecting(result, to=("fail",))
+    failed = row(result, "answer-balance", "2 presence (finding): always uncertain")
+    assert (failed.status, failed.value) == ("fail", 1.0)

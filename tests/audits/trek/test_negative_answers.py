@@ -24,6 +24,24 @@ def test_missing_and_single_origins_fail(sound):
     assert row(result, "negative-origins", "origin: stated").status == "fail"
 
 
+def test_stated_negatives_alone_pass_only_where_no_study_has_others(sound):
+    def stated(_, step):
+        facts = tuple(change(f, text="stated") if f.name == "negative" else f for f in step.facts)
+        return change(step, facts=facts)
+
+    def looked_for(case, scope):
+        rows = tuple(Fact(name="looked for", about=kind, text=scope) for kind in ("finding", "device"))
+        return change(case, facts=(*case.facts, *rows))
+
+    from_reports = [looked_for(case, "none") for case in every_step(sound, stated)]
+    result = audited(from_reports)
+    assert objecting(result) == set()
+    assert "beyond the reports" in row(result, "negative-origins", "origin: stated").note
+    at = first(sound, lambda c: any(s.task == "presence" and s.key.label == "no" for s in c.steps))
+    one_more = replaced(from_reports, at, looked_for(every_step(sound, stated)[at], "listed"))
+    assert objecting(audited(one_more)) == {"negative-origins"}
+
+
 def test_an_indication_that_names_present_findings_fails(sound):
     def leaking(case, step):
         if step.id != "t1":

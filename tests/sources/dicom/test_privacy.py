@@ -108,6 +108,24 @@ def test_kept_identifiers_are_recorded(import_objects):
     assert (options["identifiers"], options["patient_identity_removed"]) == ("kept", "NO")
 
 
+def test_kept_identifiers_need_no_key_and_are_warned_of(import_objects, tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "settings"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+    imported = import_objects([encode(radiograph())], keep_identifiers=True, key_file=None)
+    assert manifest(imported.path)["key"] == "none"
+    assert not privacy.default_key_file().exists()
+    assert "names patients" in imported.plan.lines[-1]
+    assert "names patients" not in import_objects([encode(radiograph())], out="other").plan.lines[-1]
+
+
+def test_report_text_without_any_report_is_said(import_objects):
+    def defects(**options):
+        return import_objects([encode(radiograph())], out=f"o{len(options)}", **options).defects
+
+    assert "no structured report" in {name for name, *_ in defects(report_text=True)}
+    assert "no structured report" not in {name for name, *_ in defects()}
+
+
 def test_kept_identifiers_that_are_no_names_of_files_are_not_used_as_such(import_objects):
     elements = radiograph(
         STUDY_INSTANCE=("UI", "../../x"), SOP_INSTANCE=("UI", "/etc/passwd"), PATIENT_ID=("LO", "../p")

@@ -134,6 +134,15 @@ def test_a_normal_report_is_composed_only_where_nothing_is_present(made):
                 assert "pacemaker" in section.text
 
 
+def test_sentences_in_which_a_word_was_removed_are_no_part_of_the_key(made):
+    report = made.report("A mass is seen. Dr XXXX was called.", "Compared to ___ there is a mass.")
+    here = made.study(made.finding("mass"), assessed=Assessed(text=True), report=report)
+    for case in made.talks(10, here):
+        (step,) = [step for step in case.steps if step.stage == 8]
+        assert step.key.text == "A mass is seen."
+        assert [mark.sentence for mark in step.evidence] == [0]
+
+
 def test_neither_excerpts_nor_a_disputed_report_are_asked_for(made):
     report = made.report(findings="small left apical pneumothorax")
     excerpt = msgspec.structs.replace(report, is_excerpt=True)

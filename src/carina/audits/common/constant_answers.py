@@ -22,6 +22,9 @@ _ALL_SETS: Final = 3
 """Up to this many options besides "none of these", every set of options is tried; with more, one option at a time."""
 _MOST_ANSWERS: Final = 5000
 """Right answers of a task that are counted by name; later ones are too rare to be a good constant answer."""
+_YES_NO: Final = (("yes", "no"), ("no", "yes"))
+_YES_NO_UNCERTAIN: Final = 3
+"""Answers to a yes/no question."""
 _OTHER_ANSWERS: Final = ("(any other)",)
 
 
@@ -56,16 +59,23 @@ class ConstantAnswers(Gate[ConstantAnswersLimits]):
         self._tried_numbers: defaultdict[str, set[tuple[int, ...]]] = defaultdict(set)
         self._trials: defaultdict[str, Counter[float]] = defaultdict(Counter)
         self._right_words: defaultdict[str, Counter[tuple[str, ...]]] = defaultdict(Counter)
+        self._uncertain: Counter[str] = Counter()
+        self._decided: set[str] = set()
+        """Tasks with a yes/no question whose answer is yes or no."""
         self._list_lengths: defaultdict[str, Counter[int]] = defaultdict(Counter)
         self._by_target: defaultdict[tuple[str, str], Counter[tuple[str, ...]]] = defaultdict(Counter)
 
     def see(self, case: Case) -> None:
         self._n += 1
         for step in case.steps:
+            if step.key.label == "uncertain":
+                self._uncertain[task_of(step)] += 1
             choices = read_choices(step)
             if choices is None or len(choices.texts) < 2:
                 continue
             task = task_of(step)
+            if choices.texts in _YES_NO:
+                self._decided.add(task)
             words = tuple(sorted(choices.texts[place] for place in choices.right))
             if len(self._right_words[task]) >= _MOST_ANSWERS and words not in self._right_words[task]:
                 words = _OTHER_ANSWERS
@@ -83,6 +93,7 @@ class ConstantAnswers(Gate[ConstantAnswersLimits]):
         tests = sum(map(len, self._tried_numbers.values()))
         rows = [self._number_row(task, tests) for task in sorted(self._tried_numbers)]
         rows += [self._words_row(task) for task in sorted(self._right_words)]
+        rows += [self._uncertain_row(task) for task in sorted(self._uncertain.keys() - self._decided)]
         return self.report_rows(
             rows,
             n=self._n,
@@ -137,6 +148,20 @@ class ConstantAnswers(Gate[ConstantAnswersLimits]):
             limit=max(chance, 1 / len(classes)) if status == "pass" else chance,
             status=status,
             note=f"{note}; {frequency}" if note else frequency,
+        )
+
+    def _uncertain_row(self, task: str) -> Row:
+        """A yes/no task of which "uncertain" is the only right answer."""
+        n = self._uncertain[task]
+        status, note = self._judge_missing(1, _YES_NO_UNCERTAIN, n)
+        return Row(
+            name=f'{task}: always "uncertain"',
+            n=n,
+            value=1.0,
+            chance=1 / _YES_NO_UNCERTAIN,
+            limit=1 / _YES_NO_UNCERTAIN,
+            status=status,
+            note=note,
         )
 
     def _judge_missing(self, classes: int, options: int, n: int) -> tuple[Status, str]:

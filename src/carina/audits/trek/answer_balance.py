@@ -1,7 +1,7 @@
 """Gate: what does a model score that always gives the most frequent answer?
 
-Closed questions by stage, task and kind of target, and by the name that they ask about. Uncertain is a label of its own
-and counted separately. For other choices, the option that is right most often.
+Closed questions by stage, task and kind of target, and by the name that they ask about. Yes and no are counted among
+each other, and uncertain among all answers. For other choices, the option that is right most often.
 """
 
 from collections import Counter, defaultdict
@@ -96,12 +96,20 @@ class AnswerBalance(ConversationGate[AnswerBalanceLimits]):
             if _count_decided(answers) >= self.limits.min_questions_per_name
         }
         groups = [group for group in sorted(self._groups) if _count_decided(self._groups[group])]
+        doubtful = [group for group in sorted(self._groups) if self._groups[group]["uncertain"]]
         lookups = {group: [a for (of, _), a in named.items() if of == group] for group in groups}
-        tests = len(groups) + len(named) + len(self._choice_counts) + sum(map(bool, lookups.values()))
+        tests = (
+            len(groups)
+            + len(doubtful)
+            + len(named)
+            + len(self._choice_counts)
+            + sum(map(bool, lookups.values()))
+        )
         rows = [self._group_row(group, tests) for group in groups]
         rows += [self._lookup_row(group, lookups[group], tests) for group in groups if lookups[group]]
         rows += [self._name_row(*key, named[key], tests) for key in sorted(named)]
         rows += [self._option_row(family, tests) for family in sorted(self._choice_counts)]
+        rows += [self._uncertain_row(group, tests) for group in doubtful]
         rows += list(self._uncertain_rows())
         limits = self.limits
         return self.report_rows(
@@ -131,6 +139,18 @@ class AnswerBalance(ConversationGate[AnswerBalanceLimits]):
             context=self.context,
             tests=tests,
             note=note,
+        )
+
+    def _uncertain_row(self, group: _Group, tests: int) -> Row:
+        """Always "uncertain", among all questions of a group."""
+        stage, family, kind = group
+        often, n = self._groups[group]["uncertain"], self._groups[group].total()
+        name = f"{stage} {family} ({kind or 'no target'}): always uncertain"
+        note = f"right in {often} of {n} ({often / n:.0%})"
+        if family in self.limits.prevalence_tasks:
+            return share_row(name, often, n, note=f"{note}; the prevalence of the data, for information")
+        return limited_row(
+            name, often, n, limit=self.limits.majority, context=self.context, tests=tests, note=note
         )
 
     def _lookup_row(self, group: _Group, answers: list[_Answers], tests: int) -> Row:

@@ -8,7 +8,7 @@ from typing import Final
 
 from carina.cases.facts import stored_name
 from carina.cases.model import Case, Step
-from carina.trek.facts import StudyTime, TrekCaseFacts, TrekStepFacts
+from carina.trek.facts import FOR_BALANCE, StudyTime, TrekCaseFacts, TrekStepFacts
 
 _TARGET: Final = stored_name(TrekStepFacts, "targets")
 _TRUTH: Final = stored_name(TrekStepFacts, "truth")
@@ -16,8 +16,14 @@ _LISTED: Final = stored_name(TrekStepFacts, "listed")
 _VIEW: Final = stored_name(TrekStepFacts, "view")
 _NEGATIVE: Final = stored_name(TrekStepFacts, "negative")
 _NOT_ASKED: Final = stored_name(TrekCaseFacts, "not_asked")
+_LOOKED_FOR: Final = stored_name(TrekCaseFacts, "looked_for")
 _ORDER: Final = stored_name(StudyTime, "order")
 _DATE: Final = stored_name(StudyTime, "date")
+
+
+def knows_only_what_is_recorded(case: Case, kind: str) -> bool:
+    """Whether the case states that nothing of a kind is known but what its study records."""
+    return any(fact.name == _LOOKED_FOR and fact.about == kind and fact.text == "none" for fact in case.facts)
 
 
 def first_target(step: Step) -> tuple[str, str]:
@@ -85,7 +91,7 @@ def has_fact(step: Step, name: str) -> bool:
 
 def tasks_not_asked(case: Case) -> set[str]:
     """Tasks of which the conversation states that questions are not asked, because their key is not known."""
-    return {fact.about for fact in case.facts if fact.name == _NOT_ASKED}
+    return {fact.about for fact in case.facts if fact.name == _NOT_ASKED and fact.text != FOR_BALANCE}
 
 
 def study_orders(case: Case) -> dict[str, float | None]:

@@ -14,7 +14,7 @@ from carina.audits.gate import AuditContext, Limits, Share, gate
 from carina.audits.result import GateResult, Row
 from carina.audits.trek.base import ConversationGate
 from carina.audits.trek.conversation import Conversation, Turn, flatten_text, list_forms
-from carina.audits.trek.facts import negative_origin
+from carina.audits.trek.facts import knows_only_what_is_recorded, negative_origin
 from carina.audits.trek.proportions import limited_row, share_row
 from carina.cases.model import Case
 
@@ -52,6 +52,8 @@ class NegativeOrigins(ConversationGate[NegativeOriginsLimits]):
         super().__init__(context, limits)
         self._origins: Counter[str] = Counter()
         self._example: dict[str, str] = {}
+        self._could_be_other = False
+        """Whether a study of the set has negatives that its report does not state."""
         self._shown: Counter[tuple[bool, str]] = Counter()
         self._report: Counter[tuple[bool, str]] = Counter()
 
@@ -65,6 +67,7 @@ class NegativeOrigins(ConversationGate[NegativeOriginsLimits]):
                 origin = negative_origin(turn.step)
                 known = origin if origin in _ORIGINS else _MISSING
                 self._origins[known] += 1
+                self._could_be_other |= not knows_only_what_is_recorded(case, turn.kind)
                 self._example.setdefault(known, f"{case.id} {turn.step.id}")
             shown = _shown_text(conversation, turn)
             if shown:
@@ -80,7 +83,12 @@ class NegativeOrigins(ConversationGate[NegativeOriginsLimits]):
             n=self._n,
             threshold=f'every "no" states its origin; no origin has more than {limits.single_origin:.0%} of them; '
             f'"yes if the shown text names it" adds at most {limits.shown_text_gain:g} to the most frequent answer',
-            good='Every "no" states its origin, origins are mixed, and the shown text does not reveal them.',
+            good='Every "no" states its origin, and the shown text does not reveal them; '
+            + (
+                "origins are mixed."
+                if self._could_be_other
+                else "only reports state that something is absent."
+            ),
             bad='Some "no" answers state no origin, come from one origin only, or are revealed by the shown text; '
             "sample negatives of other origins.",
             none='No question about a named finding or device is answered with "no".',
@@ -100,14 +108,27 @@ class NegativeOrigins(ConversationGate[NegativeOriginsLimits]):
             note=f"{missing} of {n}, as in {self._example[_MISSING]}" if missing else "",
         )
         for origin in _ORIGINS:
-            yield limited_row(
+            name, count, note = (
                 f"origin: {origin}",
                 self._origins[origin],
+                f"{self._origins[origin]} of {n} negatives",
+            )
+            if origin == "stated" and not self._could_be_other:
+                yield share_row(
+                    name,
+                    count,
+                    n,
+                    note=f"{note}; nobody looked for anything beyond the reports, so that there is no other origin",
+                )
+                continue
+            yield limited_row(
+                name,
+                count,
                 n,
                 limit=limits.single_origin,
                 context=self.context,
                 tests=len(_ORIGINS),
-                note=f"{self._origins[origin]} of {n} negatives",
+                note=note,
             )
 
     def _overlap_rows(self) -> Iterator[Row]:

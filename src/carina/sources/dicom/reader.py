@@ -7,6 +7,7 @@ decodes the pixels, study by study, in the workers of the import.
 import csv
 import io
 from collections.abc import Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -41,6 +42,8 @@ from carina.store.errors import install
 _FORMAT: Final = "3"
 """Version of what is decided here; a change makes an interrupted import start again."""
 
+_KEPT: Final = "Ids and dates are kept (--keep-identifiers): the study set names patients; do not share it."
+
 DEFECTS: Final = {
     study_content.NOT_LOOKED_FOR: "the header does not say whether text is burned into the image, and nothing has "
     "looked for it: used; look at the images",
@@ -67,6 +70,7 @@ DEFECTS: Final = {
     structured_report.UNKNOWN_OUTLINE: "a structured report has an outline that is not a closed line: left out",
     study_content.CONFLICT: "a structured report contradicts a mask, or itself: the first statement counts, masks "
     "before reports",
+    study_content.NO_REPORTS: "--report-text: the input holds no structured report, so that no study has text",
     structured_report.DROPPED_TEXT: "the text of a structured report was left out; --report-text keeps it",
     study_content.IDENTIFYING_TEXT: "the text of a structured report holds a name, a number or a date: left out",
 }
@@ -74,7 +78,7 @@ DEFECTS: Final = {
 
 def _record_options(path: Path, options: Mapping[str, Any]) -> Mapping[str, Any]:
     """What the manifest says: no path, no name, and the codes of PS3.15 for what was done."""
-    names = _load_names(options["key_file"], out=None)
+    names = _load_names(options["key_file"], out=None, keep_identifiers=options["keep_identifiers"])
     files = "\n".join(f"{file.size} {file.name}" for file in list_files(path))
     methods = dict(METHODS)
     if options["keep_identifiers"]:
@@ -86,7 +90,7 @@ def _record_options(path: Path, options: Mapping[str, Any]) -> Mapping[str, Any]
     if options["report_text"]:
         del methods["113105"]
     return {
-        "key": names.key_id,
+        "key": names.key_id if names.key else "none",
         "objects": names.digest("objects", f"{_FORMAT}\n{files}".encode("utf-8", "surrogatepass")),
         "burned_in": options["burned_in"],
         "look_for_text": looking,
@@ -110,11 +114,12 @@ def _say_what_is_removed(options: Mapping[str, Any], *, looks_at_all: bool) -> s
 
 
 def _plan_import(_path: Path, options: Mapping[str, Any]) -> Plan:
-    """The sentence that the import prints about text in images."""
+    """The sentences that the import prints about text in images, and about identifiers that are kept."""
     burned_in, look_for_text = options["burned_in"], options["look_for_text"]
     sentence = describe_decision(burned_in, choose_looking(burned_in, look_for_text))
     hint = f" To look for it: {install('ocr')}." if not has_text_detector() else ""
-    return Plan(lines=(sentence + hint,))
+    kept = (_KEPT,) if options["keep_identifiers"] else ()
+    return Plan(lines=(sentence + hint, *kept))
 
 
 @source(
@@ -208,7 +213,7 @@ def read_dicom(
 ) -> Stream:
     """Studies in the order of their patients' names, then the objects that are skipped."""
     check_extra()
-    names = _load_names(key_file, out)
+    names = _load_names(key_file, out, keep_identifiers=keep_identifiers)
     if burned_in == "mask" and look_for_text == "never":
         raise SourceError("--burned-in mask: text must be looked for: leave out --look-for-text never")
     if burned_in == "mask":
@@ -229,12 +234,17 @@ def read_dicom(
     found = survey(list_files(path), rules)
     if file_table is not None:
         _write_file_table(file_table, found, out)
+    lacks_reports = report_text and not found.reports
     for number, plan in enumerate(found.plans(), start=1):
-        yield partial(study_content.read_study, plan, number)
+        noted = replace(plan, defects=(*plan.defects, study_content.NO_REPORTS)) if lacks_reports else plan
+        yield partial(study_content.read_study, noted, number)
     yield from found.skipped
 
 
-def _load_names(key_file: Path | None, out: Path | None) -> Pseudonyms:
+def _load_names(key_file: Path | None, out: Path | None, *, keep_identifiers: bool) -> Pseudonyms:
+    """The key of the names; an empty one where identifiers are kept and no key file is named."""
+    if keep_identifiers and key_file is None:
+        return Pseudonyms(b"")
     return load_key(key_file or default_key_file(), out)
 
 

@@ -16,7 +16,7 @@ import msgspec
 from carina.cases import Case, Origin, Step
 from carina.models.served import AnswerCache, Prompt, Reply, Sampling, ask
 from carina.store.seeding import rng
-from carina.trek.language import capitalise
+from carina.trek.language import capitalise, load_language
 from carina.trek.paraphrase.same_key import find_rejection
 from carina.trek.wording import load_wording
 
@@ -112,7 +112,7 @@ def core_by_template(step: Step) -> str | None:
     if template is None:
         return None
     try:
-        core = capitalise(template.format_map({slot.name: slot.value for slot in step.slots}))
+        core = capitalise(load_language().fill(template, {slot.name: slot.value for slot in step.slots}))
     except KeyError:
         return None
     return core if step.question.count(core) == 1 else None

@@ -20,11 +20,11 @@ import msgspec
 
 from carina.cases.model import Label
 from carina.reports.combine import IN_CONFLICT
-from carina.studies.assessment import NOT_LOOKED_FOR, Kind
+from carina.studies.assessment import Kind, explain_unknown
 from carina.studies.lookalikes import is_clearly_absent
 from carina.studies.vocabulary import Certainty
 from carina.trek.balance import NO_OPENING, NegativeQuestion, Opening
-from carina.trek.facts import listed_row, negative_row, target_row, truth_row
+from carina.trek.facts import FOR_BALANCE, is_about_thing, listed_row, negative_row, target_row, truth_row
 from carina.trek.interned import cite
 from carina.trek.subject import AbsentThing, Thing, cite_things
 from carina.trek.turn import Choice, ConversationDraft, Turn
@@ -76,6 +76,7 @@ def ask_findings(draft: ConversationDraft) -> None:
     taken = set() if reserved is None else {missing.name for missing in reserved.wrong}
     for_choices = _ask_by_name(draft, taken, reserved)
     _ask_choices(draft, for_choices, taken)
+    _count_left_out(draft, reserved)
     if not _ask_others(draft, reserved):
         _ask_lists(draft, reserved)
 
@@ -122,7 +123,7 @@ def _ask_by_name(draft: ConversationDraft, taken: set[str], reserved: ReservedNa
     sampler, subject = draft.sampler, draft.subject
     for task, kind in _PRESENCE_TASKS:
         for reason, number in (
-            (NOT_LOOKED_FOR, subject.unknown[kind]),
+            (explain_unknown(subject.study, kind), subject.unknown[kind]),
             (IN_CONFLICT, subject.disputed[kind]),
         ):
             if number:
@@ -244,6 +245,23 @@ def _ask_absent(draft: ConversationDraft, missing: AbsentThing) -> None:
     turn = draft.add_question(2, task, "yes_no/sited" if sited else "yes_no", slots, facts=facts)
     _set_answer(draft, turn, "no", slots)
     turn.evidence = cite("current", missing.evidence)
+
+
+def _count_left_out(draft: ConversationDraft, reserved: ReservedName | None) -> None:
+    """Note how many things that the study records are not asked about by name, nor offered in a choice."""
+    subject = draft.subject
+    asked = {row.text for turn in draft.turns for row in turn.facts if is_about_thing(row)}
+    if reserved is not None:
+        asked |= {missing.name for missing in reserved.wrong}
+        asked |= set() if reserved.thing is None else {reserved.thing.name}
+    groups = ((subject.findings, subject.absent_findings), (subject.devices, subject.absent_devices))
+    for (task, _), (things, absent) in zip(_PRESENCE_TASKS, groups, strict=True):
+        names = [thing.name for thing in things if thing.is_present and thing.alone]
+        # What is absent only because it was looked for is not counted: that is most names of the set.
+        names += [missing.name for missing in absent if missing.id]
+        number = sum(name not in asked for name in names)
+        if number:
+            draft.leave_out(task, FOR_BALANCE, number)
 
 
 # ---- among options --------------------------------------------------------------------------------------------------

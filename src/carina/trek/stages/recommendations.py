@@ -1,5 +1,6 @@
 """Stage 7: recommendations of the study."""
 
+from carina.reports.sections import has_removed_words
 from carina.trek.facts import recommendation_row, target_row
 from carina.trek.interned import cite
 from carina.trek.language import make_sentence
@@ -34,7 +35,8 @@ def ask_recommendations(draft: ConversationDraft) -> None:
         for recommendation in due
     ]
     report = subject.study.report
-    quotes = [report.quote(report.sentences[number]).strip() for number in numbers] if report else []
+    said = [report.quote(report.sentences[number]).strip() for number in numbers] if report else []
+    quotes = [quote for quote in said if not has_removed_words(quote)]
     kind = "any" if quotes else "unquoted"
     turn.answer = draft.fill_answer(
         turn,

@@ -1,13 +1,15 @@
 """Stage 8: the report, or a section of it.
 
 The key is the study's own report where it has one, else it is composed from the findings, where all of them are known.
-Excerpts of a report are no report, and a report that contradicts what is recorded is no key.
+Excerpts of a report are no report, and a report that contradicts what is recorded is no key. A sentence in which
+de-identification has removed something is left out of the key: nobody can know what it said.
 """
 
 from typing import Final
 
 from carina.reports.combine import IN_CONFLICT
-from carina.studies.model import ReportSection
+from carina.reports.sections import has_removed_words
+from carina.studies.model import Report, ReportSection
 from carina.trek.facts import target_row
 from carina.trek.interned import cite
 from carina.trek.language import make_sentence
@@ -61,7 +63,11 @@ def _ask_sections(
     turn.answer = "\n".join(f"{s.name.capitalize()}: {s.text}" if headed else s.text for s in wanted)
     report = draft.subject.study.report
     if report is not None:
-        said = [number for number, one in enumerate(report.sentences) if one.section in names]
+        said = [
+            number
+            for number, one in enumerate(report.sentences)
+            if one.section in names and not has_removed_words(report.quote(one))
+        ]
         turn.evidence = cite("current", tuple(said))
     return turn
 
@@ -72,15 +78,27 @@ def _list_sections(draft: ConversationDraft) -> list[ReportSection]:
     if draft.subject.study.assessed.disputed:
         draft.leave_out("full report", IN_CONFLICT)
         return []
-    written = [
-        ReportSection(name=section.name, text=section.text.strip())
-        for section in (report.sections if report is not None and not report.is_excerpt else ())
-        if section.name in ("findings", "impression") and section.text.strip()
-    ]
+    written = (
+        []
+        if report is None or report.is_excerpt
+        else [
+            ReportSection(name=section.name, text=text)
+            for section in report.sections
+            if section.name in ("findings", "impression") and (text := _drop_removed(report, section))
+        ]
+    )
     if written:
         return written
     # A report that is composed from the findings is right only where there is nothing else to report.
     return _compose_sections(draft) if draft.is_complete("full report", *KINDS) else []
+
+
+def _drop_removed(report: Report, section: ReportSection) -> str:
+    """A section without the sentences in which de-identification has removed something."""
+    if not has_removed_words(section.text):
+        return section.text.strip()
+    quotes = [report.quote(one).strip() for one in report.sentences if one.section == section.name]
+    return " ".join(quote for quote in quotes if not has_removed_words(quote))
 
 
 def _compose_sections(draft: ConversationDraft) -> list[ReportSection]:

@@ -400,8 +400,10 @@ SENTENCES: Final = frozenset({8})
 
 COMMON: Final[Mapping[str, TextShape]] = {
     **_phrases("images", "one, several", 12),
-    **_phrases("lead_in / current", "one, several", 13),
-    **_phrases("lead_in / reference", "one, several", 13),
+    **_phrases("lead_in / current", "one, several", 11),
+    **_phrases("lead_in / current", "only_one, all_of_several", 2),
+    **_phrases("lead_in / reference", "one, several", 11),
+    **_phrases("lead_in / reference", "only_one, all_of_several", 2),
     **_phrases("reference", "one, several", 8),
     **_phrases("instruction", "at_most, at_least", 10, "words", "words"),
     **_phrases("instruction", "short, long, history, yes_no_only, yes_no_free, several, one", 10),
