@@ -70,7 +70,7 @@ def audit_cases(cases: Iterable[Case], gates: Sequence[AnyGate], *, benchmark: s
         >>> from carina.audits import AuditContext, list_gates, make_gates
         >>> gates = make_gates(list_gates(["percept"])[:3], AuditContext())
         >>> audit_cases(open_benchmark("bench"), gates).cases
-        16
+        18
     """
     totals = _pass_cases(cases, gates)
     return _conclude(totals, [gate.result() for gate in gates], benchmark=benchmark)

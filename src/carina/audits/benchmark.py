@@ -76,7 +76,7 @@ def audit_benchmark(
         >>> from carina.audits import AuditOptions, audit_benchmark
         >>> audit = audit_benchmark("bench", AuditOptions(gates=("patient-overlap",)))
         >>> audit.cases, [(gate.name, gate.status) for gate in audit.gates]
-        (16, [('patient-overlap', 'pass')])
+        (18, [('patient-overlap', 'pass')])
     """
     chosen = options or AuditOptions()
     opened = open_benchmark(as_path(bench), chosen.images)
