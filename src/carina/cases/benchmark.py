@@ -67,7 +67,7 @@ def open_benchmark(
     Example:
         >>> bench = open_benchmark("bench")
         >>> len(bench), len(bench.where(target="edema"))
-        (16, 2)
+        (18, 2)
     """
     if isinstance(location, Benchmark) and images is None:
         return location
@@ -85,7 +85,7 @@ class Benchmark(ImageView[Case, Manifest]):
     Example:
         >>> bench = open_benchmark("bench")
         >>> bench
-        Benchmark('bench', cases=16, steps=71, patients=11)
+        Benchmark('bench', cases=18, steps=82, patients=13)
         >>> bench["c-7db117ee228a361f"].target
         'cardiomegaly'
     """

@@ -302,7 +302,7 @@ def write_case_pages(
     Example:
         >>> pages = write_case_pages(open_benchmark("bench"), Path("pages"), limit=2)
         >>> len(pages.pages), pages.total
-        (2, 16)
+        (2, 18)
     """
     rendered = views or FramedViews(cases)
     stems = [page_name(case.id) for case in islice(cases, limit)]

@@ -2,9 +2,9 @@
 
 >>> from carina.runs import open_run, run
 >>> run("bench", "builtin/random", "runs/random")
-Run('runs/random', model='builtin/random', history='own', cases=16, answered='71 of 71 steps')
+Run('runs/random', model='builtin/random', history='own', cases=18, answered='82 of 82 steps')
 >>> open_run("runs/random").to_frame().height
-71
+82
 """
 
 from carina.runs.claim import read_info

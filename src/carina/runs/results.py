@@ -48,9 +48,9 @@ class Run(Result):
     Example:
         >>> answers = open_run("runs/reader")
         >>> answers.scores().select("stage", "n").rows()
-        [(1, 16), (2, 9), (3, 15), (4, 31)]
+        [(1, 18), (2, 11), (3, 15), (4, 38)]
         >>> answers.to_frame().filter(pl.col("correct") == 0).height
-        14
+        18
     """
 
     def __init__(
@@ -172,7 +172,7 @@ def open_run(location: Location) -> Run:
 
     Example:
         >>> open_run("runs/reader")
-        Run('runs/reader', model='builtin/reader', history='own', cases=16, answered='71 of 71 steps')
+        Run('runs/reader', model='builtin/reader', history='own', cases=18, answered='82 of 82 steps')
     """
     path = as_path(location)
     return Run(path, read_info(path))
