@@ -8,8 +8,9 @@ from typer.testing import CliRunner
 
 from carina.cases import open_benchmark
 from carina.cases.building import read_build_report
+from carina.cases.facts import BY_PROGRAM
 from carina.cli import app
-from carina.ground.facts import BY_PROGRAM, GroundCaseFacts
+from carina.ground.facts import GroundCaseFacts
 from carina.studies import (
     Annotation,
     Assessed,
