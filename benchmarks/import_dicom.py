@@ -39,7 +39,9 @@ from carina.sources.dicom.stored_values import decode_stored_values
 ROWS, COLUMNS = 2500, 2048
 LARGEST_RATIO = 1.3
 ROUNDS = 3
-AT_ONCE = 4
+FEWEST_AT_ONCE = 4
+SECONDS_AT_ONCE = 0.6
+"""How long each process decodes at least: starting and ending processes must not count."""
 EIGHT_BITS = ("jpeg-baseline", "jpeg-extended")
 
 
@@ -93,20 +95,21 @@ def measure(ours: Callable[[], object], theirs: Callable[[], object]) -> tuple[S
             function()
             processor, alone = processor_seconds() - processor, time.perf_counter() - clock
             if at:
-                kept.append(Seconds(processor, measure_on_all_cores(function), alone))
+                images = max(FEWEST_AT_ONCE, int(SECONDS_AT_ONCE / alone))
+                kept.append(Seconds(processor, measure_on_all_cores(function, images), alone))
     mine, other = (Seconds(*map(min, zip(*kept, strict=True))) for kept in times)
     return mine, other
 
 
-def measure_on_all_cores(function: Callable[[], object]) -> float:
-    """Seconds by the clock for one image, while every core has a process that decodes several."""
+def measure_on_all_cores(function: Callable[[], object], images: int) -> float:
+    """Seconds by the clock for one image, while every core has a process that decodes as many images."""
     context = multiprocessing.get_context("fork")
     ready = context.Barrier((os.cpu_count() or 1) + 1)
 
     def decode() -> None:
         function()
         ready.wait()
-        for _ in range(AT_ONCE):
+        for _ in range(images):
             function()
 
     processes = [context.Process(target=decode) for _ in range(ready.parties - 1)]
@@ -116,7 +119,7 @@ def measure_on_all_cores(function: Callable[[], object]) -> float:
     start = time.perf_counter()
     for process in processes:
         process.join()
-    return (time.perf_counter() - start) / (AT_ONCE * len(processes))
+    return (time.perf_counter() - start) / (images * len(processes))
 
 
 def decode_by_pydicom(path: Path) -> np.ndarray:
