@@ -132,8 +132,14 @@ def test_only_the_named_field_is_left_out(opened, groups_read):
             ["images.key"],
             "cannot leave out 'images.key', only of images: bits, monochrome1, quality, rescale, sha256, sp",
         ),
-        (["report.sections"], "cannot leave out 'report.sections', only of report: language, sentences"),
-        (["report.nothing"], "cannot leave out 'report.nothing', only of report: language, sentences"),
+        (
+            ["report.sections"],
+            "cannot leave out 'report.sections', only of report: is_excerpt, language, sentences",
+        ),
+        (
+            ["report.nothing"],
+            "cannot leave out 'report.nothing', only of report: is_excerpt, language, sentences",
+        ),
         (
             ["report.sections.text"],
             "cannot leave out 'report.sections.text', no field of report.sections is optional",
