@@ -25,6 +25,7 @@ from carina.studies.model import (
     Tip,
 )
 from carina.studies.region import Region
+from carina.studies.terms import is_kind_of
 from carina.studies.vocabulary import FINDINGS, SIDES, ZONES, Distribution, Severity, Side, Trend
 
 ANNOTATOR: Final = "phantom"
@@ -65,7 +66,10 @@ def make_anatomy(key: str, radiograph: Radiograph) -> list[Anatomy]:
 
 
 def make_findings(study: StudyPlan, images: Mapping[str, Radiograph]) -> tuple[list[Finding], dict[str, str]]:
-    """Every finding of the vocabulary, present and uncertain ones first, then absent ones; and ids by lesion key."""
+    """Every finding of the vocabulary, present and uncertain ones first, then absent ones; and ids by lesion key.
+
+    A finding of which a kind is present or uncertain is not absent, and has no record of its own.
+    """
     found: list[Finding] = []
     ids: dict[str, str] = {}
     for lesion in study.lesions:
@@ -74,7 +78,7 @@ def make_findings(study: StudyPlan, images: Mapping[str, Radiograph]) -> tuple[l
     present = {finding.name for finding in found}
     resolved = {item.name for item in study.resolved_lesions}
     for name in FINDINGS:
-        if name not in present:
+        if name not in present and not any(is_kind_of(other, name) for other in present):
             trend: Trend | None = "resolved" if name in resolved else None
             found.append(Finding(id=f"f{len(found) + 1}", name=name, certainty="absent", trend=trend))
     return found, ids
