@@ -69,7 +69,7 @@ STUDIES = [study(number) for number in range(150)]
 @pytest.fixture(scope="module")
 def directory(tmp_path_factory):
     path = tmp_path_factory.mktemp("sets") / "studies"
-    in_small_groups = Writer(dataclasses.replace(KIND, row_group=32))
+    in_small_groups = Writer(dataclasses.replace(KIND, row_group=32, row_group_bytes=0))
     in_small_groups.write(path, STUDIES, Provenance(command="test"), part_size=70)
     return path
 

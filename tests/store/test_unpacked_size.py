@@ -70,6 +70,24 @@ def test_a_table_with_a_huge_cell_is_refused(tmp_path):
         read_frame(path, "make it again")
 
 
+def test_small_records_are_written_in_larger_row_groups(tmp_path):
+    image = Image(key="a.png", view="PA", width=4, height=4)
+    groups = {}
+    for size in (10, 30_000):
+        studies = [
+            Study(id=f"s{number}", patient=f"{number:0{size}d}", source="test", order=number, images=(image,))
+            for number in range(600)
+        ]
+        write_studies(tmp_path / str(size), studies, MADE)
+        assert list(open_studies(tmp_path / str(size))) == studies
+        part = pq.ParquetFile(tmp_path / str(size) / "studies/part-00000.parquet")
+        groups[size] = [part.metadata.row_group(at).num_rows for at in range(part.num_row_groups)]
+    assert groups[10] == [600]
+    # A row holds some 30,400 bytes, so that 8 MB are some 260 rows.
+    assert len(groups[30_000]) == 3
+    assert all(250 < rows < 270 for rows in groups[30_000][:2])
+
+
 def test_records_that_are_large_are_written_in_row_groups_that_can_be_read(tmp_path, monkeypatch):
     monkeypatch.setattr(parts, "MAX_COLUMN_BYTES", 100_000)
     image = Image(key="a.png", view="PA", width=4, height=4)

@@ -72,6 +72,20 @@ class Row(msgspec.Struct, frozen=True, gc=False):
             raise RecordError(column, "is empty, expected a number", kind="number")
         return value
 
+    def numbers_or_nan(self, columns: Sequence[str]) -> list[float]:
+        """Numbers of several columns; NaN for each that is not there or no number."""
+        values = self.values
+        try:
+            return [math.nan if self.fault else float(values[column]) for column in columns]
+        except (KeyError, ValueError):
+            return [self._number_or_nan(column) for column in columns]
+
+    def _number_or_nan(self, column: str) -> float:
+        try:
+            return self.number_of(column)
+        except RecordError:
+            return math.nan
+
     def _plain_number(self, column: str) -> float:
         """A number, as nearly all are written; NaN where it takes a closer look."""
         try:

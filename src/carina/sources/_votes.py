@@ -42,10 +42,10 @@ def state_votes(draft: StudyDraft, votes: Iterable[Vote], readers: Mapping[str, 
         labels.setdefault(name, vote.label.strip())
         known = stated[name].setdefault((vote.image, vote.reader), certainty)
         draft.defects["conflict"] += known != certainty
-    is_normal = all(certainty == "absent" for own in stated.values() for certainty in own.values())
+    is_normal = all(set(own.values()) == {"absent"} for own in stated.values())
     is_shared = len({reader for own in readers.values() for reader in own}) > 1
     for name, own in stated.items():
-        outcomes = {_decide(own, image, len(readers[image])) for image, _ in own}
+        outcomes = {_decide(own, image, len(readers[image])) for image in {image for image, _ in own}}
         decided = next(one for one in _STRONGEST_FIRST if one in outcomes)
         if name == ABNORMALITY and decided == "absent" and not is_normal:
             continue
@@ -56,6 +56,6 @@ def state_votes(draft: StudyDraft, votes: Iterable[Vote], readers: Mapping[str, 
 def _decide(own: Mapping[tuple[str, str], Certainty], image: str, readers: int) -> Certainty:
     """What the votes on one image come to."""
     votes = [certainty for (key, _), certainty in own.items() if key == image]
-    if all(certainty == "absent" for certainty in votes):
+    if votes.count("absent") == len(votes):
         return "absent"
     return "present" if 2 * votes.count("present") >= readers else "uncertain"

@@ -168,7 +168,7 @@ def _make_study(
     state_votes(draft, (_make_vote(key, reader, label) for reader, label in stated), {key: readers})
     for row, (reader, label) in zip(boxes, drawn, strict=True):
         if label != NO_FINDING:
-            x1, y1, x2, y2 = (_corner(row, column) for column in _CORNERS)
+            x1, y1, x2, y2 = row.numbers_or_nan(_CORNERS)
             draft.add_box(label, key, frame.scale_box((x1, y1, x2 - x1, y2 - y1)), annotator=reader)
     listed = (*table.drawn, *(_ONE_WORD.get(label, label) for label in _list_columns(labels)))
     return draft.finish(assessed=assess_labels(listed, readers=readers if len(readers) > 1 else ()))
@@ -196,14 +196,6 @@ def _read_labels(rows: Iterable[Row]) -> Iterator[tuple[str, str]]:
 
 def _reader(row: Row) -> str:
     return row.values.get("rad_id", "").strip() or row.values.get("rad_ID", "").strip() or CONSENSUS
-
-
-def _corner(row: Row, column: str) -> float:
-    """A coordinate; one that is not there or no number makes a box that cannot be used."""
-    try:
-        return row.number_of(column)
-    except RecordError:
-        return float("nan")
 
 
 def _read_sizes(path: Path) -> dict[str, tuple[int, int]]:

@@ -40,6 +40,8 @@ class Kind(Generic[R, M]):
     """Columns by which row groups can be skipped; statistics of the others would only slow down reading the footer."""
     unrepeated: tuple[str, ...]
     """Endings of leaf columns whose values rarely repeat, so that a Parquet dictionary would be a waste."""
+    row_group_bytes: int = 0
+    """Bytes up to which more records than `row_group` are decoded together, where they are small; 0 for never."""
 
     @property
     def schema_version(self) -> str:

@@ -84,7 +84,7 @@ def _write(kind: Kind[R, M], directory: Path, file: str, table: Any, fingerprint
         pq.write_table(
             table.replace_schema_metadata(metadata),
             temporary,
-            row_group_size=_rows_per_group(table, kind.row_group),
+            row_group_size=_rows_per_group(table, kind),
             compression="zstd",
             compression_level=3,
             use_dictionary=kind.with_dictionary,
@@ -94,10 +94,14 @@ def _write(kind: Kind[R, M], directory: Path, file: str, table: Any, fingerprint
         return _describe(temporary, file, rows=table.num_rows)
 
 
-def _rows_per_group(table: Any, usual: int) -> int:  # noqa: ANN401 - pyarrow has no types
-    """Rows of a row group: fewer than usual where records are so large that a reader would refuse the group."""
+def _rows_per_group(table: Any, kind: Kind[R, M]) -> int:  # noqa: ANN401 - pyarrow has no types
+    """Rows of a row group: fewer than usual where records are so large that a reader would refuse the group.
+
+    Where they are small, more: each group costs time for every column, however few bytes it has.
+    """
     per_row: int = table.nbytes // max(1, table.num_rows) + 1
-    return max(1, min(usual, MAX_COLUMN_BYTES // 2 // per_row))
+    wanted = max(kind.row_group, kind.row_group_bytes // per_row)
+    return max(1, min(wanted, MAX_COLUMN_BYTES // 2 // per_row))
 
 
 def finished_part(kind: Kind[R, M], directory: Path, index: int, *, fingerprint: str) -> PartInfo | None:

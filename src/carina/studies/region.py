@@ -33,7 +33,7 @@ class CocoRle(TypedDict):
     counts: str
 
 
-class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
     """Pixels of an image of `height` x `width`; `counts` is COCO's compressed run-length string.
 
     The constructors below check what they are given. A region that was decoded from a file is checked when it
@@ -82,7 +82,7 @@ class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Both edges count, so mirroring the box mirrors the region; a fractional box may hold no centre at all.
         """
         rle.check_size(height, width)
-        if not (w > 0 and h > 0 and all(map(math.isfinite, (x, y, w, h)))):
+        if not (0 < w < math.inf and 0 < h < math.inf and math.isfinite(x) and math.isfinite(y)):
             raise RegionError(
                 f"box (x {x}, y {y}, w {w}, h {h}): expected finite numbers, and w and h above 0"
             )

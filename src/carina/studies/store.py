@@ -80,6 +80,7 @@ STUDIES: Final = Kind(
     ),
     count=_count,
     row_group=128,  # a study holds some 60 KB of regions; smaller groups take as long to decode
+    row_group_bytes=8_000_000,
     statistics=("id", "patient", "source", "date", "split"),
     unrepeated=(".counts",),
 )
