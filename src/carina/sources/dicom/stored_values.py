@@ -125,7 +125,19 @@ def decode_stored_values(found: DicomObject) -> tuple[Integers, PixelForm]:
     low, high = form.limits
     if found.syntax.startswith((*_JPEG, *_JPEG_2000)):
         values = np.clip(values, low, high)
-    return values.astype(form.dtype, copy=False), form
+    return _in_native_order(values).astype(form.dtype, copy=False), form
+
+
+def _in_native_order(values: Integers) -> Integers:
+    """The same values in the byte order of this machine.
+
+    In place: with one more array of this size, a process may give its memory back and ask for it again with each image,
+    which takes longer than all else.
+    """
+    if values.dtype.isnative:
+        return values
+    own = values if values.flags.writeable else values.copy()
+    return own.byteswap(inplace=True).view(values.dtype.newbyteorder("="))
 
 
 def decode_frames(found: DicomObject, form: PixelForm, frames: int) -> Integers:
