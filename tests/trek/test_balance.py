@@ -8,6 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from carina.studies import Assessed
 from carina.trek.balance import NO_OPENING, KindContent, balance_wrong_values, fit_balance, matching_share
 from carina.trek.stages.findings import ask_findings
 
@@ -345,3 +346,38 @@ def test_names_that_nobody_denies_do_not_keep_others_from_being_asked():
     assert 0 < balance.asked["low lung volumes"] < 0.1
     assert min(balance.asked[name] for name in ("pneumothorax", "fracture")) > 0.9
     assert min(balance.negative[name] for name in ("pneumothorax", "fracture")) > 0.2
+
+
+# ---- studies of which nothing is known to be absent ------------------------------------------------------------------
+
+
+def labelled(made, number, *, normal):
+    """As labels that text mining lists: what is not listed is unknown, unless the label is "No finding"."""
+    studies = []
+    for n in range(number):
+        name = NAMES[n % 4]
+        is_normal = n % 10 < normal
+        things = [made.finding(other, "absent") for other in NAMES[:4]] if is_normal else [made.finding(name)]
+        closed = Assessed(findings="listed", listed=NAMES[:4]) if is_normal else Assessed()
+        studies.append(made.study(*things, name=f"s{n}", assessed=closed))
+    return studies
+
+
+@pytest.mark.parametrize("normal", [3, 5, 7])
+def test_studies_that_deny_nothing_are_asked_once_and_balanced_by_those_that_deny_everything(made, normal):
+    answers = defaultdict(Counter)
+    questions = 0
+    for study, turns in asked(
+        made, labelled(made, 400, normal=normal), quotas=made.with_quotas(lists=0.0, others=0.0, choices=0.0)
+    ):
+        own = named(turns, "presence")
+        is_normal = study.findings[0].certainty == "absent"
+        assert len(own) <= (3 if is_normal else 1), own
+        questions += len(own)
+        for name, answer in own:
+            answers[name][answer] += 1
+    assert questions > 150
+    for name, by in answers.items():
+        assert near_half(by["yes"], by.total()), (name, by)
+    total = sum(answers.values(), Counter())
+    assert near_half(total["yes"], total.total(), z=3.0)

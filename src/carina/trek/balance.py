@@ -95,6 +95,8 @@ class Opening:
     """Probability to ask whether anything is present, in studies with (True) and without (False) something."""
     negatives_first: tuple[NegativeQuestion, ...]
     """Named questions up to the first "yes"."""
+    alone: float = 0.0
+    """Probability of one question by name in a study that has something, and of which nothing is known to be absent."""
 
 
 NO_OPENING: Final = Opening(any_probability={True: 0.0, False: 0.0}, negatives_first=())
@@ -115,18 +117,17 @@ def fit_balance(names: Sequence[str], seen: Counter[KindContent], *, choices: fl
         nothing = dict.fromkeys(names, 0.0)
         return Balance(nothing, nothing, {}, nothing, dict.fromkeys(strata, NO_OPENING))
     begin = (rows.askable_count > 0).astype(np.float64)
-    negatives_first: dict[str, tuple[NegativeQuestion, ...]] = {}
+    opening: dict[str, Opening] = {}
     asked = weights = np.zeros(len(names))
     for _ in range(_PASSES):
-        negatives_first = {
-            stratum: _plan_negatives_first(rows, begin, stratum, any_probability[stratum])
-            for stratum in strata
+        opening = {
+            stratum: _plan_opening(rows, begin, stratum, any_probability[stratum]) for stratum in strata
         }
         due = np.array(
             [
                 _negative_count_probabilities(
                     int(number),
-                    negatives_first[stratum],
+                    opening[stratum].negatives_first,
                     # Where it is not known that there is nothing, it is not asked.
                     any_probability[stratum] if known else {**any_probability[stratum], False: 0.0},
                 )
@@ -135,7 +136,9 @@ def fit_balance(names: Sequence[str], seen: Counter[KindContent], *, choices: fl
                 )
             ]
         )
-        asked, weights, enough = _fit_weights(rows, due)
+        asked, weights, enough = _fit_weights(
+            rows, due, alone=np.array([opening[stratum].alone for stratum in rows.strata])
+        )
         # Studies that have something and ask about nothing by name do not count in the balance.
         begin = 1 - (1 - (1 - choices) * enough) ** rows.askable_count
     together = rows.askable.T @ (rows.times[:, None] * (rows.negative_weights > 0))
@@ -153,7 +156,7 @@ def fit_balance(names: Sequence[str], seen: Counter[KindContent], *, choices: fl
         frequency_among_several=dict(
             zip(names, (several @ rows.askable / max(1.0, several.sum())).tolist(), strict=True)
         ),
-        opening={stratum: Opening(any_probability[stratum], negatives_first[stratum]) for stratum in strata},
+        opening=opening,
     )
 
 
@@ -185,6 +188,11 @@ class _StudyRows:
     is_none_known: NDArray[np.bool_]
     """Whether it is known that there is nothing, where no name can be asked about."""
     strata: tuple[str, ...]
+
+    @property
+    def is_alone(self) -> NDArray[np.bool_]:
+        """Whether a study has something to ask about, and nothing of it is known to be absent."""
+        return np.asarray((self.askable_count > 0) & (self.negative_weights.sum(axis=1) == 0))
 
     @classmethod
     def of(cls, names: Sequence[str], seen: Counter[KindContent]) -> "_StudyRows":
@@ -232,39 +240,47 @@ def _negative_weight(name: str, study: KindContent) -> float:
     return negative_weight(name, study.noticed)
 
 
-def _plan_negatives_first(
+def _plan_opening(
     rows: _StudyRows, begin: NDArray[np.float64], stratum: str, any_probability: Mapping[bool, float]
-) -> tuple[NegativeQuestion, ...]:
+) -> Opening:
     """Questions by name for studies in which nothing is present, as many as questions with "yes" can balance.
 
     A study that was asked whether anything is present, and has nothing, gets no questions by name. Of the others, a
     share continues after every "no". Studies that have something get their first "yes" earlier, so that the next answer
     is "yes" half of the time. `begin` is the probability that a study asks about something it has.
+
+    A study of which nothing is known to be absent can only be answered "yes". It gets one question, the only one, as
+    far as studies in which nothing is present get a first question that is answered "no".
     """
     here = np.array([name == stratum for name in rows.strata], dtype=bool)
-    having = float((begin * rows.times)[here & ~rows.is_lacking].sum()) * (1 - any_probability[True])
+    having = float((begin * rows.times)[here & ~rows.is_lacking & ~rows.is_alone].sum())
+    having *= 1 - any_probability[True]
+    alone = float(rows.times[here & rows.is_alone].sum()) * (1 - any_probability[True])
     # A study in which nothing is certainly absent is asked nothing by name.
     empty = here & rows.is_lacking & (rows.negative_weights.sum(axis=1) > 0)
     lacking = float(rows.times[empty & rows.is_none_known].sum()) * (1 - any_probability[False])
     lacking += float(rows.times[empty & ~rows.is_none_known].sum())
+    share = min(1.0, lacking / alone) if alone else 0.0
+    matched = share * alone
     steps: list[NegativeQuestion] = []
     for _ in range(_MOST_NEGATIVES_FIRST):
-        if having <= 0 or lacking <= 0:
+        if having + matched <= 0 or lacking <= 0:
             break
-        going = min(lacking, having * (_SURE / 0.5 - 1))
-        yes = 0.5 * (having + going) / having
-        steps.append(NegativeQuestion(yes=yes, continues=going / lacking))
-        having, lacking = having * (1 - yes), going
-    return tuple(steps)
+        going = min(lacking - matched, having * (_SURE / 0.5 - 1))
+        yes = 0.5 * (having + going) / having if having > 0 else _SURE
+        steps.append(NegativeQuestion(yes=yes, continues=(matched + going) / lacking))
+        having, lacking, matched = having * (1 - yes), matched + going, 0.0
+    return Opening(any_probability, tuple(steps), share)
 
 
 def _fit_weights(
-    rows: _StudyRows, due: NDArray[np.float64]
+    rows: _StudyRows, due: NDArray[np.float64], *, alone: NDArray[np.float64]
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """Share of positives to ask about and weight as a negative, by name; and the share of positives that each row uses.
 
     A study asks about as many negatives as positives, on average. The sum of the weights of its possible negatives is
-    the number of negatives that it can supply; where that is less than its positives, it asks about fewer positives.
+    the number of negatives that it can supply; where that is less than its positives, it asks about fewer positives;
+    where it can supply none, about one, with the probability `alone`.
     The weights are fitted iteratively, so that each name is as often a negative as a positive.
     """
     names = rows.askable.shape[1]
@@ -272,6 +288,7 @@ def _fit_weights(
     positives = negatives = np.zeros(names)
     most = rows.times @ (rows.negative_weights > 0)
     enough = np.zeros(len(rows.times))
+    one_of_them = alone / np.maximum(1.0, rows.askable_count)
     for _ in range(_ROUNDS):
         supply = rows.negative_weights @ weights
         enough = np.minimum(
@@ -280,11 +297,15 @@ def _fit_weights(
                 supply, rows.askable_count, out=np.ones_like(rows.askable_count), where=rows.askable_count > 0
             ),
         )
+        enough = np.where(rows.is_alone, one_of_them, enough)
         # Summed over the number of draws, since names of low weight are mostly drawn in long series of "no".
         negatives = sum(
-            (rows.times * enough * due[:, number])
-            @ _expected_draws(rows.negative_weights * weights, float(number))
-            for number in range(1, _MOST_NEGATIVES + 1)
+            (
+                (rows.times * enough * due[:, number])
+                @ _expected_draws(rows.negative_weights * weights, float(number))
+                for number in range(1, _MOST_NEGATIVES + 1)
+            ),
+            start=np.zeros(names),
         )
         positives = (rows.times * enough) @ rows.askable
         if not positives.sum() or not negatives.sum():

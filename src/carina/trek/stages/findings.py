@@ -121,13 +121,7 @@ def _set_answer(draft: ConversationDraft, turn: Turn, label: Label, slots: dict[
 def _ask_by_name(draft: ConversationDraft, taken: set[str], reserved: ReservedName | None) -> list[Thing]:
     """Ask yes/no questions by name; returns the findings and devices that remain for choices."""
     sampler, subject = draft.sampler, draft.subject
-    for task, kind in _PRESENCE_TASKS:
-        for reason, number in (
-            (explain_unknown(subject.study, kind), subject.unknown[kind]),
-            (IN_CONFLICT, subject.disputed[kind]),
-        ):
-            if number:
-                draft.leave_out(task, reason, number)
+    _count_unasked(draft)
     left_for_choices: list[Thing] = []
     groups: tuple[tuple[Kind, list[Thing], list[AbsentThing]], ...] = (
         ("finding", subject.findings, subject.absent_findings),
@@ -144,7 +138,8 @@ def _ask_by_name(draft: ConversationDraft, taken: set[str], reserved: ReservedNa
         ]
         # The number of positives is limited by the number of negatives that the study can supply.
         askable = sum(balanced.asked.get(thing.name, 0.0) > 0 for thing in there)
-        enough = min(1.0, sum(_negative_weights(draft, absent)) / askable) if askable else 0.0
+        negatives = sum(_negative_weights(draft, absent))
+        enough = min(1.0, negatives / askable) if askable else 0.0
         for thing in there:
             if sampler.chance(draft.quotas.choices):
                 left_for_choices.append(thing)
@@ -154,6 +149,8 @@ def _ask_by_name(draft: ConversationDraft, taken: set[str], reserved: ReservedNa
         rest = [missing for missing in absent if missing.name not in taken]
         if named:
             _ask_chain(draft, sampler.shuffle(named), rest, taken, () if told else opening.negatives_first)
+        elif askable and not negatives and not told:
+            _ask_alone(draft, [thing for thing in there if thing not in left_for_choices], opening)
         elif not things and not told and held is None and (kind == "device" or not subject.has_device):
             for step in opening.negatives_first:
                 if not sampler.chance(step.continues) or not _ask_negative(draft, rest, taken):
@@ -161,6 +158,28 @@ def _ask_by_name(draft: ConversationDraft, taken: set[str], reserved: ReservedNa
         for thing in sampler.shuffle([t for t in things if t.certainty == "uncertain" and t.alone]):
             _ask_named(draft, thing)
     return left_for_choices
+
+
+def _count_unasked(draft: ConversationDraft) -> None:
+    """Count names of which nothing is known, or of which drawing and report disagree."""
+    subject = draft.subject
+    for task, kind in _PRESENCE_TASKS:
+        for reason, number in (
+            (explain_unknown(subject.study, kind), subject.unknown[kind]),
+            (IN_CONFLICT, subject.disputed[kind]),
+        ):
+            if number:
+                draft.leave_out(task, reason, number)
+
+
+def _ask_alone(draft: ConversationDraft, there: list[Thing], opening: Opening) -> None:
+    """Ask about one thing that is present, in a study of which nothing is known to be absent."""
+    asked = draft.survey.balance[there[0].kind].asked if there else {}
+    possible = [thing for thing in there if asked.get(thing.name, 0.0) > 0]
+    if possible and draft.sampler.chance(opening.alone):
+        thing = draft.sampler.pick(possible)
+        if draft.sampler.chance(asked[thing.name]):
+            _ask_named(draft, thing)
 
 
 def _ask_chain(
