@@ -10,6 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from tests.sources.files import defect_rows
 from typer.testing import CliRunner
 
 from carina.cases import open_benchmark
@@ -162,7 +163,7 @@ def test_a_wrong_word_skips_the_study_with_row_and_column(read):
     assert list(studies) == ["a"]
     (skipped,) = imported.skipped
     assert (skipped.study, skipped.field, skipped.kind) == ("b", "Nodule", "label")
-    assert "row 2" in skipped.place
+    assert skipped.place.endswith("row 3")
     assert "'maybe so'" in skipped.reason
 
 
@@ -331,6 +332,20 @@ def test_a_box_that_cannot_be_drawn_is_counted_and_its_label_kept(read, cells, d
     assert [f.certainty for f in studies["a"].findings] == ["present"]
     assert defects(imported) == {defect: 1}
     assert len(boxes_of(studies["a"])) == (defect == "cut")
+
+
+def test_a_defect_is_listed_with_its_file_and_row(read):
+    # Row 1 is the header, row 4 is empty; the second finding of b is in row 5.
+    _, imported = read(
+        "image,label,x,y,w,h\na.png,mass,1,1,2,2\nb.png,mass,1,1,2,2\n\nb.png,nodule,1,1,-3,2\n",
+        box_column=("x", "y", "w", "h"),
+        box_form="xywh",
+        box_frame="pixels",
+    )
+    rows = [row for row in defect_rows(imported) if row[0] == "region"]
+    assert rows == [("region", "b", "table.csv", "5")]
+    ((_, count, _),) = [one for one in imported.defects if one[0] == "region"]
+    assert (count.times, count.records, count.first) == (1, 1, 5)
 
 
 def test_an_empty_box_is_no_box(read):

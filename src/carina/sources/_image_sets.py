@@ -293,7 +293,8 @@ class ImageSetDraft(StudyDraft):
         study_id: Id of the study.
         patient: Id of the patient; None where it is unknown.
         source: Name of the source.
-        number: Number of the record in its file, from 1.
+        number: Number of the record as its file counts them: the header of a table is row 1.
+        file: Path of the file; may be left out where that is the path of the source.
         categories: Our names by those of the source; None leaves a category out.
     """
 
@@ -304,11 +305,14 @@ class ImageSetDraft(StudyDraft):
         patient: str | None,
         source: str,
         number: int,
+        file: str = "",
         categories: Mapping[str, str | None] | None = None,
     ) -> None:
         self.categories = categories or {}
         names = {name: ours for name, ours in self.categories.items() if ours is not None}
-        super().__init__(study_id, patient=patient or study_id, source=source, number=number, names=names)
+        super().__init__(
+            study_id, patient=patient or study_id, source=source, number=number, file=file, names=names
+        )
         if patient is None:
             self.defects["patient"] += 1
 

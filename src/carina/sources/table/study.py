@@ -7,6 +7,7 @@ from typing import Any, Final, NamedTuple, TypeVar, cast
 import msgspec
 
 from carina.reports.sections import split_sections, split_sentences
+from carina.sources._defects import DefectCounts
 from carina.sources._frames import Frame, box_corners
 from carina.sources._image_sets import ImageSetDraft, assess
 from carina.sources._record import RecordError, describe
@@ -73,6 +74,8 @@ class _StudyMaker:
     def __init__(self, study: str, rows: Sequence[NamedRow], settings: Settings) -> None:
         self.study, self.rows, self.settings, self.columns = study, rows, settings, settings.columns
         self.place = rows[0].row.place
+        self.defects: DefectCounts | None = None
+        """Of the study, as soon as there is a draft of it."""
 
     def make(self, place: Place, listed: Assessed | None) -> Item:
         patient = self._agreed(self.columns.patient, str)
@@ -82,8 +85,13 @@ class _StudyMaker:
                 self.columns.patient or "", f"the rows of the study name {names}", kind="patient"
             )
         draft = ImageSetDraft(
-            self.study, patient=next(iter(patient), None), source="table", number=self.rows[0].row.number,
-        )  # fmt: skip
+            self.study,
+            patient=next(iter(patient), None),
+            source="table",
+            number=self.rows[0].row.number,
+            file=self.rows[0].row.file,
+        )
+        self.defects = draft.defects
         self._add_images(draft)
         # What was looked for and is not stated would be absent.
         is_listed = listed is not None and listed.findings != "unknown"
@@ -133,6 +141,8 @@ class _StudyMaker:
     def _each_row(self) -> Iterator[NamedRow]:
         for one in self.rows:
             self.place = one.row.place
+            if self.defects is not None:
+                self.defects.read_row(one.row)
             yield one
 
     def _agreed(self, column: str | None, read: Callable[[str], T]) -> list[T]:
