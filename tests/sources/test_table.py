@@ -13,10 +13,11 @@ import yaml
 from tests.sources.files import defect_rows
 from typer.testing import CliRunner
 
-from carina.cases import open_benchmark
+from carina.cases import NoCasesError, open_benchmark
 from carina.cli import app
-from carina.ground import NoProbesError, build_ground
+from carina.ground import build_ground
 from carina.pages import show
+from carina.percept import build_percept
 from carina.sources import SourceError, import_source, import_studies
 from carina.sources._frames import Frame, box_corners
 from carina.sources.table.cells import read_boxes, read_date, read_polygons, split_labels
@@ -1097,9 +1098,11 @@ def test_a_benchmark_without_a_probe_is_an_error_in_python_and_names_the_remedy_
 ):
     table = _write(tmp_path / "t.csv", "image,patient,finding\na.png,p,Mass\n")
     import_studies("table", table, tmp_path / "labels", images=images, workers=1)
-    with pytest.raises(NoProbesError, match="none of 1 study has a region") as caught:
+    with pytest.raises(NoCasesError, match="none of 1 study has a region") as caught:
         build_ground(tmp_path / "labels", tmp_path / "none", workers=1)
     assert caught.value.benchmark.build_report.studies == 1
+    with pytest.raises(NoCasesError, match="none of 1 study can be asked about"):
+        build_percept(tmp_path / "labels", tmp_path / "no-lesion", targets=["edema"], workers=1)
     result = CliRunner().invoke(
         app, ["build", "ground", str(tmp_path / "labels"), "-o", str(tmp_path / "none-2")]
     )
