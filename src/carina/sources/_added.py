@@ -38,7 +38,7 @@ Fact = TypeVar("Fact", Finding, Device)
 
 ADDED_DEFECTS: Final[Mapping[str, str]] = {
     "conflict": "what was drawn contradicts a label: what was drawn counts",
-    "split": "the two data sets put the image into different splits: that of the first is kept",
+    "split": "the two data sets put the image into different splits: that of the set that is joined counts",
     "trend": "a trend against another study than the prior one, or of a finding that is absent, is left out",
     "phrase": "a phrase that its report does not contain word for word is left out; its regions are kept",
 }
@@ -78,7 +78,8 @@ class Addition:
     findings are excerpts of a report that is not there."""
     anatomy: tuple[Anatomy, ...] = ()
     split: Split | None = None
-    """Split of the data set that is added, which need not be that of the other."""
+    """Split of the data set that is added, which need not be that of the other: it counts more, since what is asked
+    comes from the set that is added."""
     prior: str | None = None
     """Id of the study that trends compare with; None where that is the prior study of the other set."""
     defects: Mapping[str, int] = field(default_factory=dict)
@@ -153,7 +154,7 @@ def add_to_study(study: Study, addition: Addition, defects: Counter[str]) -> Stu
         devices=tuple(fact for fact in facts.values() if isinstance(fact, Device)),
         anatomy=(*study.anatomy, *addition.anatomy),
         report=report,
-        split=study.split or addition.split,
+        split=addition.split or study.split,
         prior=study.prior or (addition.prior if is_compared else None),
     )
 
