@@ -349,6 +349,40 @@ def test_a_defect_is_listed_with_its_file_and_row(read):
     assert (count.times, count.records, count.first) == (1, 1, 5)
 
 
+def test_a_reader_may_be_compared_with_the_truth(read, tmp_path):
+    table = (
+        "image,patient,label,reader,x,y,w,h,certainty\n"
+        "a.png,p,Mass,R1,10,10,20,20,1\n"
+        "a.png,p,Mass,R9,12,10,20,20,1\n"
+        "a.png,p,Nodule,R9,50,10,5,5,1\n"
+        "b.png,q,Mass,R1,10,10,20,20,1\n"
+        "b.png,q,Mass,R9,,,,,0\n"
+    )
+    options = {"box_column": ("x", "y", "w", "h"), "box_form": "xywh", "box_frame": "pixels"}
+    studies, imported = read(table, comparison_reader=("R9",), **options)
+    (mass,) = studies["a"].findings
+    assert (mass.name, mass.certainty, boxes_of(studies["a"])) == (
+        "mass",
+        "present",
+        [("mass", (10, 10, 20, 20), "R1")],
+    )
+    assert [(one.annotator, one.region.bbox) for one in mass.comparisons] == [("R9", (12, 10, 20, 20))]
+    # A nodule that only R9 drew says nothing of the study.
+    assert defects(imported) == {"conflict": 1}
+    # R9 looked at b and drew nothing.
+    (missed,) = studies["b"].findings[0].comparisons
+    assert (missed.annotator, missed.region.is_empty) == ("R9", True)
+    assert "comparisons: [R9]" in imported.plan.lines
+    columns = _write(tmp_path / "map.yaml", "\n".join(imported.plan.lines))
+    again, _ = read(table, columns=columns)
+    assert again == studies
+
+
+def test_readers_for_comparison_need_a_column_that_names_them(read):
+    with pytest.raises(SourceError, match="comparisons: no column of annotators"):
+        read("image,label\na.png,Mass\n", comparison_reader=("R9",))
+
+
 def test_an_empty_box_is_no_box(read):
     studies, imported = read("image,patient,label,x,y,w,h\na.png,p,Mass,1,2,3,4\nb.png,p,Mass,,nan,None,\n")
     assert boxes_of(studies["b"]) == []

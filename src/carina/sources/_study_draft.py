@@ -446,7 +446,7 @@ class StudyDraft:
         quality: float | None = None,
     ) -> None:
         """Add a structure of the body under a name of the vocabulary, with the region that a function makes."""
-        region = _make_or_empty(make_region)
+        region = make_or_empty(make_region)
         if self._is_usable(drawing.image, region):
             self._anatomy.append(
                 Anatomy(
@@ -476,7 +476,7 @@ class StudyDraft:
             # Where what is trusted more says so, `state` has counted a conflict.
             self.defects["nothing"] += self._says_nothing(drawing)
             return
-        region = _make_or_empty(make_region)
+        region = make_or_empty(make_region)
         if not self._is_usable(drawing.image, region):
             return  # What was drawn is lost; that the source names the finding is not.
         thing.annotations.append(
@@ -572,7 +572,7 @@ class StudyDraft:
         )
 
 
-def _make_or_empty(make_region: Callable[[], Region]) -> Region:
+def make_or_empty(make_region: Callable[[], Region]) -> Region:
     """A region; an empty one, which is counted, where its numbers are impossible."""
     try:
         return make_region()
