@@ -241,3 +241,18 @@ def test_percept_does_not_ask_what_the_report_contradicts(tmp_path):
         "percept", path, tmp_path / "asked", "--target", "edema", "--per-cell", "5", "--on-conflict", "ask"
     )
     assert {"c", "d", "e"} <= {case.study for case in asked}
+
+
+def test_trek_keys_no_report_that_contradicts_what_the_other_stages_take_for_true(studies, tmp_path):
+    def reported(bench):
+        return {case.study for case in bench if any(step.stage == 8 for step in case.steps)}
+
+    _, by_drawing = build("trek", studies, tmp_path / "drawing", "--on-conflict", "ask")
+    # s1 is drawn and denied, s4 was looked for and is stated: their reports are not what the other stages say.
+    assert reported(by_drawing) == {"s0", "s3"}
+    left_out = json.loads((tmp_path / "drawing" / "build.json").read_text())["not_asked"]["full report"]
+    assert left_out["the report contradicts what is recorded"] == 2
+    ask = ("--on-conflict", "ask", "--trust", "text,drawing,label")
+    _, by_text = build("trek", studies, tmp_path / "text", *ask)
+    # The text counts, so that all stages agree with it.
+    assert reported(by_text) == {"s0", "s1", "s3", "s4"}

@@ -6,9 +6,10 @@ import pytest
 from tests.trek import conftest as made
 from typer.testing import CliRunner
 
-from carina.cases import open_benchmark
+from carina.cases import NoCasesError, open_benchmark
 from carina.cli import app
 from carina.studies import Assessed
+from carina.trek import build_trek
 
 
 def write(directory, studies):
@@ -186,9 +187,12 @@ def test_a_set_that_gives_nothing_fails_with_the_reason(tmp_path):
     silent = write(tmp_path / "studies", [made.study(name="silent", assessed=Assessed())])
     result = trek(silent, tmp_path / "talks")
     assert result.exit_code == 1
-    assert "Error: none of 1 study can be asked about" in result.stderr
+    assert "none of 1 study can be asked about" in result.stderr
     assert "1 of 1 study left out: " in result.stderr
     assert "Traceback" not in result.output
+    with pytest.raises(NoCasesError, match="none of 1 study can be asked about") as caught:
+        build_trek(silent, tmp_path / "again", workers=1)
+    assert caught.value.benchmark.build_report.studies == 1
 
 
 def test_a_contradiction_is_skipped_or_stops(tmp_path):

@@ -115,8 +115,40 @@ def test_file_as_output_directory_is_refused(studies: Path, tmp_path: Path) -> N
     assert "expected a directory" in result.stderr
 
 
-def test_missing_image_is_reported_with_file_and_study(studies: Path, tmp_path: Path) -> None:
+def test_a_missing_image_is_an_empty_frame_with_its_outlines(studies: Path, tmp_path: Path) -> None:
     (studies / "images" / "1.png").unlink()
+    result = invoke("show", studies, "p001-s0", "-o", tmp_path / "pages")
+    assert result.exit_code == 0
+    assert "Not here: 1 image file." in result.stderr
+    html = Path(result.stdout.split()[0]).read_text()
+    assert "1 of 1 image files is not here" in html
+    assert "Image file that is not here" in html
+    assert 'data-layer="finding/nodule"' in html
+
+
+def test_a_set_without_its_images_is_shown(studies: Path, tmp_path: Path) -> None:
+    for file in (studies / "images").iterdir():
+        file.unlink()
+    result = invoke("show", studies, "-o", tmp_path / "pages")
+    assert result.exit_code == 0
+    assert "Not here: 3 image files." in result.stderr
+    assert "3 image files are not here" in (tmp_path / "pages" / "index.html").read_text()
+    told = json.loads(invoke("show", studies, "-o", tmp_path / "pages", "--json").stdout)
+    assert told["missing_images"] == 3
+
+
+def test_an_image_of_unknown_size_is_an_empty_frame(tmp_path: Path) -> None:
+    bare = Study(
+        id="s1", patient="p1", source="test", images=(Image(key="a.png", view="PA", width=0, height=0),)
+    )
+    write_studies(tmp_path / "bare", [bare], Provenance(command="test"))
+    result = invoke("show", tmp_path / "bare", "-o", tmp_path / "pages")
+    assert result.exit_code == 0, result.output
+    assert 'viewBox="0 0 512 512"' in (tmp_path / "pages" / "s1.html").read_text()
+
+
+def test_a_damaged_image_is_reported_with_file_and_study(studies: Path, tmp_path: Path) -> None:
+    write_png(studies / "images" / "1.png", np.zeros((32, 64), np.uint8))
     result = invoke("show", studies, "p001-s0", "-o", tmp_path / "pages")
     assert result.exit_code == 2
     assert "images/1.png" in result.stderr

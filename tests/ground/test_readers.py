@@ -149,10 +149,11 @@ def test_each_reader_is_scored_against_the_others_and_facts_come_back(studies, t
         one = readers[name]
         assert (one.iou, one.dice, one.pointing) == (pytest.approx(2 / 3), 0.8, 0.8)
         assert one.boxes == pytest.approx(2 / 3)
+        assert one.localised == 1  # 2 / 3 is at least 0.5, as an answer of a model counts as right
         assert one.auroc == pytest.approx((0.8 + 1 - 20 / 2300) / 2)
         assert one.presence == 0.5  # the two others are divided
     # C looked and drew nothing, against two who did: as a model that gives no box and a map of one value.
-    assert readers["C"] == ReaderFacts(iou=0, dice=0, pointing=0, boxes=0, auroc=0.5, presence=0)
+    assert readers["C"] == ReaderFacts(iou=0, dice=0, pointing=0, boxes=0, localised=0, auroc=0.5, presence=0)
     assert {
         name: (one.iou, one.presence) for name, one in facts["s1", None].readers.items()
     } == dict.fromkeys("ABC", (1, 1))

@@ -52,6 +52,9 @@ class InMemory:
         ramp = np.linspace(0, 2**image.bits - 1, image.width)
         return np.tile(ramp, (image.height, 1)).astype(np.uint16 if image.bits > 8 else np.uint8)
 
+    def image_path(self, _image: Image) -> Path:
+        return Path(__file__)  # a file that is there
+
 
 @dataclass
 class Page(HTMLParser):

@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from carina.cases import open_benchmark
+from carina.cases import NoCasesError, open_benchmark
 from carina.cases.faults import faults
 from carina.percept import LESIONS, build, build_percept
 from carina.percept.build import BuildOptions
@@ -262,7 +262,9 @@ def test_nothing_to_build_leaves_an_empty_benchmark_with_reasons(chest, tmp_path
     mask = chest.lesions()["lower"]
     none = [chest.study(chest.finding("edema", mask), name=f"n{n}", fields=()) for n in range(3)]
     studies = open_studies(chest.write_set(tmp_path / "studies", none))
-    made = build_percept(studies, tmp_path / "bench", per_cell=1, targets=("edema",), workers=1)
+    with pytest.raises(NoCasesError, match="none of 3 studies can be asked about") as caught:
+        build_percept(studies, tmp_path / "bench", per_cell=1, targets=("edema",), workers=1)
+    made = caught.value.benchmark
     assert made.manifest.counts.cases == 0
     assert [cell.built for cell in made.build_report.cells] == [0, 0, 0]
     assert [row["reason"] for row in skipped(tmp_path / "bench")] == ["no lungs"] * 3

@@ -1,5 +1,6 @@
 """Small files in the layouts of published data sets, and what the import makes of them."""
 
+import csv
 import json
 from pathlib import Path
 
@@ -47,3 +48,9 @@ def defects(imported):
 def boxes(finding):
     """Annotator and box of every region of a finding."""
     return [(drawn.annotator, drawn.drawn, drawn.region.bbox) for drawn in finding.annotations]
+
+
+def defect_rows(imported):
+    """What `defects.csv` lists: defect, record, file and row."""
+    with (imported.path / "defects.csv").open(newline="") as table:
+        return [(row["defect"], row["record"], row["file"], row["row"]) for row in csv.DictReader(table)]

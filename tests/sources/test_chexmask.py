@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from tests.sources.files import defects, read_studies, skips, write_text
+from tests.sources.files import defect_rows, defects, read_studies, skips, write_text
 
 from carina.sources import SourceError, import_source, import_studies
 from carina.studies.region import Region
@@ -39,7 +39,7 @@ def test_every_field_of_a_study(tmp_path):
     assert {a.quality for a in study.anatomy} == {0.9}
     assert (study.findings, study.assessed.findings) == ((), "unknown")
     assert skips(imported) == [
-        ("bbbb-1", "quality", "MIMIC-CXR-JPG.csv: row 2: Dice RCA (Mean): is 0.69, below 0.7")
+        ("bbbb-1", "quality", "MIMIC-CXR-JPG.csv: row 3: Dice RCA (Mean): is 0.69, below 0.7")
     ]
     both, _ = read_studies("chexmask", table, tmp_path / "both", min_quality=0.5)
     assert list(both) == ["aaaa-1", "bbbb-1"]
@@ -156,4 +156,5 @@ def test_defects_of_a_joined_set_name_its_row(tmp_path):
     table = write_text(tmp_path / "x.csv", HEADER.format("dicom_id"), row("zzzz-1"), swapped)
     joined = {"chexmask": table}
     imported = import_source("mimic-cxr-jpg", folder, tmp_path / "out", joins=joined, workers=1)
-    assert {name: count.first for name, count, _ in imported.defects} == {"chexmask: sides": 2}
+    assert {name: count.first for name, count, _ in imported.defects} == {"chexmask: sides": 3}
+    assert defect_rows(imported) == [("chexmask: sides", "s59000001", str(table), "3")]

@@ -117,18 +117,18 @@ def test_what_is_wrong_is_counted_with_its_reason(folder, metadata, tmp_path):
         "medical-diff-vqa", folder, tmp_path / "bench", images=tmp_path / "mimic", options=options
     )
     assert [(item.place.rpartition(": ")[2], item.field, item.kind) for item in imported.skipped] == [
-        ("row 4", "ref_id", "later reference"),
-        ("row 6", "answer", "blank answer"),
-        ("row 7", "study_id", "not joined"),
+        ("row 5", "ref_id", "later reference"),
+        ("row 7", "answer", "blank answer"),
         ("row 8", "study_id", "not joined"),
-        ("row 9", "split", "split"),
+        ("row 9", "study_id", "not joined"),
+        ("row 10", "split", "split"),
     ]
 
 
 def test_a_date_of_another_form_is_refused(folder, tmp_path):
     table = folder / "mimic_all.csv"
     table.write_text(table.read_text().replace("21800101", "May 2180"))
-    with pytest.raises(SourceError, match=r"row 3: study_date: is 'May 2180', expected yyyymmdd"):
+    with pytest.raises(SourceError, match=r"row 4: study_date: is 'May 2180', expected yyyymmdd"):
         list(SOURCES["medical-diff-vqa"].read(folder, images=tmp_path / "mimic"))
 
 

@@ -249,7 +249,7 @@ def test_no_message_holds_the_text_of_a_report(folder, tmp_path):
 def test_a_wrong_label_names_its_row(folder, tmp_path):
     write_gz(folder / "mimic-cxr-2.0.0-chexpert.csv.gz", "subject_id,study_id,Edema", "1,59000002,2")
     with pytest.raises(
-        SourceError, match=r"chexpert\.csv\.gz: row 1: Edema: is 2, expected 1, 0, -1 or nothing"
+        SourceError, match=r"chexpert\.csv\.gz: row 2: Edema: is 2, expected 1, 0, -1 or nothing"
     ):
         import_studies("mimic-cxr-jpg", folder, tmp_path / "out", workers=1)
 

@@ -129,11 +129,11 @@ def test_rows_that_cannot_be_used(folder, tmp_path):
     )
     _, imported = read_studies("ms-cxr", folder, tmp_path / "out")
     assert [(kind, message) for _, kind, message in skips(imported)] == [
-        ("number", "MS_CXR_Local_Alignment_v1.1.0.csv: row 1: x: is 'x', expected a number"),
-        ("empty", "MS_CXR_Local_Alignment_v1.1.0.csv: row 2: label_text: is empty"),
+        ("number", "MS_CXR_Local_Alignment_v1.1.0.csv: row 2: x: is 'x', expected a number"),
+        ("empty", "MS_CXR_Local_Alignment_v1.1.0.csv: row 3: label_text: is empty"),
         (
             "split",
-            "MS_CXR_Local_Alignment_v1.1.0.csv: row 3: split: is 'perhaps', expected train, val or test",
+            "MS_CXR_Local_Alignment_v1.1.0.csv: row 4: split: is 'perhaps', expected train, val or test",
         ),
     ]
     with pytest.raises(SourceError, match=r"missing; put MS_CXR_Local_Alignment_v1\.1\.0\.csv"):

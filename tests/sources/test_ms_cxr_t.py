@@ -132,16 +132,16 @@ def test_rows_that_cannot_be_used(folder, tmp_path):
     assert [(kind, message.removeprefix(f"{FILE}: ")) for _, kind, message in skips(imported)] == [
         (
             "value",
-            "row 1: edema_progression: is 'perhaps', expected one of '', 'improving', 'stable', 'worsening'",
+            "row 2: edema_progression: is 'perhaps', expected one of '', 'improving', 'stable', 'worsening'",
         ),
         (
             "value",
-            "row 2: edema_label_quality: is 'nobody', expected one of '', 'one_expert', 'multiple_experts', "
+            "row 3: edema_label_quality: is 'nobody', expected one of '', 'one_expert', 'multiple_experts', "
             "'disagreement'",
         ),
-        ("id", "row 3: previous_study_id: is s59000002, the study itself"),
+        ("id", "row 4: previous_study_id: is s59000002, the study itself"),
         ("id", "bbbb-1', but the row names p19000001 and s59000002"),
-        ("id", "row 8: subject_id: is p19000003, but s59000002 is of p19000001"),
+        ("id", "row 9: subject_id: is p19000003, but s59000002 is of p19000001"),
     ]
     # Two rows give different trends of the edema, and a third compares with another study.
     assert [(one.name, one.trend) for one in studies["s59000002"].findings] == [("pneumonia", "unchanged")]

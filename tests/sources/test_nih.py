@@ -74,7 +74,7 @@ def test_every_field_of_a_study(folder, tmp_path):
         (
             "00000001_000.png",
             "not joined",
-            "BBox_List_2017.csv: row 3: Image Index: has boxes but no row in Data_Entry_2017_v2020.csv",
+            "BBox_List_2017.csv: row 4: Image Index: has boxes but no row in Data_Entry_2017_v2020.csv",
         )
     ]
 

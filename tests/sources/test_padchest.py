@@ -64,7 +64,7 @@ def test_every_field_of_a_study(folder, tmp_path):
     assert (studies["S4"].findings, studies["S4"].images[0].view) == ((), "AP")
     assert defects(imported) == {"labels": 1}
     assert skips(imported) == [
-        ("S3", "exclude", f"{TABLE}: row 4: Labels: 'exclude' means that the study is not to be used")
+        ("S3", "exclude", f"{TABLE}: row 5: Labels: 'exclude' means that the study is not to be used")
     ]
 
 

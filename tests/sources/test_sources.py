@@ -367,7 +367,12 @@ def test_defects_are_counted_by_times_records_and_first_record(lines, tmp_path):
     ]
     assert imported.counts.unmapped == {"colour": 4}
     rows = (tmp_path / "out" / "defects.csv").read_text().splitlines()
-    assert rows[1] == "capital,3,2,2,kept"
+    assert rows == [
+        "defect,times,record,file,row,what was done",
+        "capital,2,AB,scans.txt,2,kept",
+        "capital,1,A,scans.txt,3,kept",
+        "second,1,a-2,scans.txt,4,its id gets a number",
+    ]
 
 
 @pytest.mark.usefixtures("untidy")

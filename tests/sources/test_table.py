@@ -10,12 +10,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 import yaml
+from tests.sources.files import defect_rows
 from typer.testing import CliRunner
 
-from carina.cases import open_benchmark
+from carina.cases import NoCasesError, open_benchmark
 from carina.cli import app
-from carina.ground import NoProbesError, build_ground
+from carina.ground import build_ground
 from carina.pages import show
+from carina.percept import build_percept
 from carina.sources import SourceError, import_source, import_studies
 from carina.sources._frames import Frame, box_corners
 from carina.sources.table.cells import read_boxes, read_date, read_polygons, split_labels
@@ -162,7 +164,7 @@ def test_a_wrong_word_skips_the_study_with_row_and_column(read):
     assert list(studies) == ["a"]
     (skipped,) = imported.skipped
     assert (skipped.study, skipped.field, skipped.kind) == ("b", "Nodule", "label")
-    assert "row 2" in skipped.place
+    assert skipped.place.endswith("row 3")
     assert "'maybe so'" in skipped.reason
 
 
@@ -331,6 +333,54 @@ def test_a_box_that_cannot_be_drawn_is_counted_and_its_label_kept(read, cells, d
     assert [f.certainty for f in studies["a"].findings] == ["present"]
     assert defects(imported) == {defect: 1}
     assert len(boxes_of(studies["a"])) == (defect == "cut")
+
+
+def test_a_defect_is_listed_with_its_file_and_row(read):
+    # Row 1 is the header, row 4 is empty; the second finding of b is in row 5.
+    _, imported = read(
+        "image,label,x,y,w,h\na.png,mass,1,1,2,2\nb.png,mass,1,1,2,2\n\nb.png,nodule,1,1,-3,2\n",
+        box_column=("x", "y", "w", "h"),
+        box_form="xywh",
+        box_frame="pixels",
+    )
+    rows = [row for row in defect_rows(imported) if row[0] == "region"]
+    assert rows == [("region", "b", "table.csv", "5")]
+    ((_, count, _),) = [one for one in imported.defects if one[0] == "region"]
+    assert (count.times, count.records, count.first) == (1, 1, 5)
+
+
+def test_a_reader_may_be_compared_with_the_truth(read, tmp_path):
+    table = (
+        "image,patient,label,reader,x,y,w,h,certainty\n"
+        "a.png,p,Mass,R1,10,10,20,20,1\n"
+        "a.png,p,Mass,R9,12,10,20,20,1\n"
+        "a.png,p,Nodule,R9,50,10,5,5,1\n"
+        "b.png,q,Mass,R1,10,10,20,20,1\n"
+        "b.png,q,Mass,R9,,,,,0\n"
+    )
+    options = {"box_column": ("x", "y", "w", "h"), "box_form": "xywh", "box_frame": "pixels"}
+    studies, imported = read(table, comparison_reader=("R9",), **options)
+    (mass,) = studies["a"].findings
+    assert (mass.name, mass.certainty, boxes_of(studies["a"])) == (
+        "mass",
+        "present",
+        [("mass", (10, 10, 20, 20), "R1")],
+    )
+    assert [(one.annotator, one.region.bbox) for one in mass.comparisons] == [("R9", (12, 10, 20, 20))]
+    # A nodule that only R9 drew says nothing of the study.
+    assert defects(imported) == {"conflict": 1}
+    # R9 looked at b and drew nothing.
+    (missed,) = studies["b"].findings[0].comparisons
+    assert (missed.annotator, missed.region.is_empty) == ("R9", True)
+    assert "comparisons: [R9]" in imported.plan.lines
+    columns = _write(tmp_path / "map.yaml", "\n".join(imported.plan.lines))
+    again, _ = read(table, columns=columns)
+    assert again == studies
+
+
+def test_readers_for_comparison_need_a_column_that_names_them(read):
+    with pytest.raises(SourceError, match="comparisons: no column of annotators"):
+        read("image,label\na.png,Mass\n", comparison_reader=("R9",))
 
 
 def test_an_empty_box_is_no_box(read):
@@ -1082,9 +1132,11 @@ def test_a_benchmark_without_a_probe_is_an_error_in_python_and_names_the_remedy_
 ):
     table = _write(tmp_path / "t.csv", "image,patient,finding\na.png,p,Mass\n")
     import_studies("table", table, tmp_path / "labels", images=images, workers=1)
-    with pytest.raises(NoProbesError, match="none of 1 study has a region") as caught:
+    with pytest.raises(NoCasesError, match="none of 1 study has a region") as caught:
         build_ground(tmp_path / "labels", tmp_path / "none", workers=1)
     assert caught.value.benchmark.build_report.studies == 1
+    with pytest.raises(NoCasesError, match="none of 1 study can be asked about"):
+        build_percept(tmp_path / "labels", tmp_path / "no-lesion", targets=["edema"], workers=1)
     result = CliRunner().invoke(
         app, ["build", "ground", str(tmp_path / "labels"), "-o", str(tmp_path / "none-2")]
     )

@@ -30,8 +30,8 @@ def test_quoted_line_breaks_do_not_end_a_row(tmp_path):
     path = write_text(tmp_path / "a.csv", "id,report", '"a","one', "two, three", '"', "b,x")
     read = list(read_rows(path, ("id", "report")))
     assert [row.text("report") for row in read] == ["one\ntwo, three", "x"]
-    assert [row.number for row in read] == [1, 2]
-    assert read[1].place == f"{path}: row 2"
+    assert [row.number for row in read] == [2, 3]
+    assert read[1].place == f"{path}: row 3"
 
 
 def test_fields_of_several_megabytes_are_read(tmp_path):
@@ -71,7 +71,7 @@ def test_short_and_long_rows_are_faults_of_the_row_alone(tmp_path):
     with pytest.raises(RecordError, match="4 fields, expected 3"):
         long.text("id")
     assert padded.text("y") == good.text("y") == "2"
-    assert [row.number for row in (short, long, padded, good)] == [1, 2, 3, 6]
+    assert [row.number for row in (short, long, padded, good)] == [2, 3, 4, 7]
 
 
 @pytest.mark.parametrize(
@@ -185,7 +185,7 @@ def test_any_bytes_are_rows_or_a_source_error(tmp_path_factory, content):
     path.write_bytes(b"id,x\n" + content)
     with contextlib.suppress(SourceError):
         for row in read_rows(path, ("id", "x")):
-            assert row.number >= 1
+            assert row.number >= 2
 
 
 @given(

@@ -1,7 +1,7 @@
 """VinDr-CXR in the forms of PhysioNet and of Kaggle."""
 
 import pytest
-from tests.sources.files import boxes, defects, read_studies, skips, write_image, write_text
+from tests.sources.files import boxes, defect_rows, defects, read_studies, skips, write_image, write_text
 
 from carina.sources import SourceError, import_source, import_studies
 from carina.sources._study_draft import name_of
@@ -159,7 +159,7 @@ def test_images_are_needed_or_their_sizes(kaggle, tmp_path):
     assert (studies["a"].images[0].width, studies["a"].images[0].height) == (1024, 1280)
     assert boxes(studies["a"].findings[0]) == [("R1", "box", (100, 200, 200, 200))]
     write_text(sizes, "image_id,w,h", "a,1,2")
-    with pytest.raises(SourceError, match=r"s\.csv: row 1: expected the columns width and height"):
+    with pytest.raises(SourceError, match=r"s\.csv: row 2: expected the columns width and height"):
         import_studies("vindr-cxr", kaggle, tmp_path / "no", options={"sizes": sizes}, workers=1)
 
 
@@ -175,3 +175,20 @@ def test_a_table_that_is_not_utf_8_is_named(tmp_path):
     write_image(tmp_path / "in/train/a.png", 20, 20)
     imported = import_source("vindr-cxr", tmp_path / "in", tmp_path / "out", workers=1)
     assert imported.plan.lines == ("Notice: train.csv: not UTF-8, and read as Windows-1252 (cp1252)",)
+
+
+def test_a_box_that_cannot_be_drawn_is_listed_with_its_row(tmp_path):
+    path = tmp_path / "vindr"
+    table = path / "annotations" / "annotations_train.csv"
+    write_text(
+        table,
+        BOXES,
+        "a,R1,Atelectasis,10,20,40,60",
+        "b,R1,Atelectasis,10,20,40,60",
+        "a,R2,Atelectasis,50,60,40,30",
+    )
+    write_text(path / "annotations" / "image_labels_train.csv", LABELS)
+    for name in ("a", "b"):
+        write_image(path / "train" / f"{name}.png", 100, 90)
+    _, imported = read_studies("vindr-cxr", path, tmp_path / "out")
+    assert defect_rows(imported) == [("region", "a", "annotations/annotations_train.csv", "4")]

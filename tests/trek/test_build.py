@@ -14,7 +14,7 @@ import msgspec
 import numpy as np
 import pytest
 
-from carina.cases import open_benchmark
+from carina.cases import NoCasesError, open_benchmark
 from carina.cases.faults import faults
 from carina.store.errors import BenchmarkError, CarinaError
 from carina.store.progress import call_on_advance
@@ -337,10 +337,15 @@ def test_a_neighbour_without_a_conversation_is_no_reference(made, tmp_path):
     assert cases["b"].reference_study is None
 
 
-@pytest.mark.parametrize("studies", [0, 1])
-def test_sets_of_no_study_and_of_one_study_are_built(made, tmp_path, studies):
-    built, cases = build(made, tmp_path, [made.study(made.finding("mass"))][:studies])
-    assert built.build_report.conversations == len(cases) == studies
+def test_a_set_of_one_study_is_built(made, tmp_path):
+    built, cases = build(made, tmp_path, [made.study(made.finding("mass"))])
+    assert built.build_report.conversations == len(cases) == 1
+
+
+def test_a_set_of_no_study_is_an_error_with_what_was_written(made, tmp_path):
+    with pytest.raises(NoCasesError, match="none of 0 studies") as caught:
+        build(made, tmp_path, [])
+    assert caught.value.benchmark.build_report.conversations == 0
 
 
 def test_only_studies_of_the_chosen_split_are_used(made, tmp_path):

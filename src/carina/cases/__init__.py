@@ -1,6 +1,6 @@
 """Cases: the questions about studies, and benchmarks of them on disk."""
 
-from carina.cases.benchmark import Benchmark, open_benchmark
+from carina.cases.benchmark import Benchmark, NoCasesError, open_benchmark
 from carina.cases.checking import CheckResult, check
 from carina.cases.model import (
     Box,
@@ -55,6 +55,7 @@ __all__ = [
     "Key",
     "Manifest",
     "Mark",
+    "NoCasesError",
     "Option",
     "Origin",
     "Overlay",

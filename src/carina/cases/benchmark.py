@@ -11,6 +11,7 @@ from carina.cases.model import Case, CaseImage
 from carina.cases.store import CASES, Manifest
 from carina.store import Choice, Column, OpenSet
 from carina.store.arguments import check_arguments
+from carina.store.errors import CarinaError
 from carina.store.results import Location, as_path
 from carina.studies.image_files import ImageView
 from carina.studies.pixels import display_image, read_colour, read_pixels
@@ -42,6 +43,14 @@ _FRAME: Final = (
     "images.list.element.key",
     "steps.list.element.stage",
 )
+
+
+class NoCasesError(CarinaError):
+    """A build made no case: `benchmark` is what was written, with the reasons in its `build_report`."""
+
+    def __init__(self, message: str, benchmark: "Benchmark") -> None:
+        super().__init__(message)
+        self.benchmark = benchmark
 
 
 @check_arguments

@@ -1,4 +1,4 @@
-"""Boxes of answer keys in pixels of their images."""
+"""Boxes of answer keys in pixels of their images, and the overlap from which a localisation is right."""
 
 from typing import Final
 
@@ -7,6 +7,16 @@ from carina.cases.model import Box
 
 _UNITS: Final = {"percent": 100.0, "unit": 1.0, "thousand": 1000.0}
 """By frame of a box, the number that means the whole width or height; there is none for pixels."""
+
+LOCALISED: Final = 0.5
+"""Mean intersection over union of boxes from which a localisation counts as right."""
+_ROUNDING: Final = 1e-9
+"""Tolerance for frames that were converted in floating point."""
+
+
+def is_localised(mean_iou: float) -> bool:
+    """Whether boxes overlap enough for a localisation to count as right, of a model or of a reader."""
+    return mean_iou >= LOCALISED - _ROUNDING
 
 
 def pixel_box(box: Box, size: Size) -> tuple[float, float, float, float]:

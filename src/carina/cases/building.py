@@ -12,13 +12,14 @@ from typing import Any, Final, TypeVar, overload
 
 import msgspec
 
-from carina.cases.benchmark import Benchmark, open_benchmark
+from carina.cases.benchmark import Benchmark, NoCasesError, open_benchmark
 from carina.cases.build_report import BuildReport
 from carina.cases.model import Case
 from carina.cases.protocol import PROTOCOLS
 from carina.cases.store import Manifest, Provenance, create_benchmark
 from carina.reports.combine import Conflict
 from carina.store import SetBuild
+from carina.store.counts import format_count
 from carina.store.documents import read_json
 from carina.store.errors import BenchmarkError, CarinaError
 from carina.store.files import write_bytes
@@ -117,6 +118,26 @@ def ensure_open(studies: Studies | Location) -> Studies:
     """
     path = as_path(studies)
     return studies if isinstance(studies, Studies) else open_studies(path)
+
+
+def open_built(directory: Path, *, asked: str = "can be asked about") -> Benchmark:
+    """The benchmark that a build has just written.
+
+    Args:
+        directory: Where it was written.
+        asked: What is true of no study where there is no case.
+
+    Raises:
+        NoCasesError: It has no case.
+    """
+    bench = open_benchmark(directory, verify=False)
+    if not bench.manifest.counts.cases:
+        studies = format_count(read_build_report(bench).studies, "study", "studies")
+        raise NoCasesError(
+            f"{directory}: none of {studies} {asked}; the reasons are in {SKIPPED} and {REPORT}",
+            bench,
+        )
+    return bench
 
 
 @lru_cache(maxsize=1)

@@ -12,6 +12,7 @@ from typing import Annotated, Final
 import numpy as np
 from scipy.optimize import linear_sum_assignment
 
+from carina.cases.boxes import is_localised
 from carina.cases.facts import FactGroup, Stored
 from carina.studies.model import Annotation, Finding, SalientPoint
 from carina.studies.readers import (
@@ -40,6 +41,8 @@ class ReaderFacts(FactGroup):
     auroc: Annotated[float | None, Stored("reader pixel AUROC")] = None
     boxes: Annotated[float | None, Stored("reader boxes IoU")] = None
     """Mean IoU of the best pairs of boxes; boxes without a partner count as 0."""
+    localised: Annotated[float | None, Stored("reader localisation")] = None
+    """1 where the mean IoU of the boxes is 0.5 or more, as an answer of a model counts as right, else 0."""
     points: Annotated[float | None, Stored("reader points")] = None
     """Share of the points that the reader marked as most salient which lie in the truth."""
     presence: Annotated[float | None, Stored("reader on presence")] = None
@@ -176,13 +179,15 @@ def score_reader(
     shared = drawn.intersection(truth).area
     area, true_area = drawn.area, truth.area
     outside = truth.height * truth.width - true_area
+    boxes = _match_boxes(pieces, true_pieces)
     auroc = None if not outside else (shared / true_area + 1 - (area - shared) / outside) / 2
     return ReaderFacts(
         iou=shared / (area + true_area - shared),
         dice=2 * shared / (area + true_area),
         pointing=shared / area if area else 0.0,
         auroc=auroc,
-        boxes=_match_boxes(pieces, true_pieces),
+        boxes=boxes,
+        localised=float(is_localised(boxes)),
     )
 
 

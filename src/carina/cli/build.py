@@ -22,7 +22,7 @@ from carina.store.counts import format_count
 from carina.store.errors import CarinaError
 
 if TYPE_CHECKING:
-    from carina.cases import Benchmark
+    from carina.cases import Benchmark, NoCasesError
     from carina.cases.build_report import BuildReport
     from carina.ground import GroundBuildReport
     from carina.percept import PerceptBuildReport
@@ -138,32 +138,38 @@ def percept(
       carina build percept studies -o bench --segmenter sam:weights/medsam-vit-base
       carina build percept studies -o bench --readers consensus
     """
+    from carina.cases import NoCasesError
     from carina.cases.building import read_build_report
     from carina.percept import PerceptBuildReport, build_percept
 
-    bench = build_percept(
-        studies,
-        out,
-        per_cell=per_cell,
-        seed=seed,
-        targets=target or None,
-        split=split,
-        segmenter=segmenter,
-        deformer=deformer,
-        readers=readers,
-        at_least=at_least,
-        on_conflict=on_conflict,
-        trust=trust,
-        workers=workers,
-        progress=partial(progress, quiet=json),
-    )
+    error: NoCasesError | None = None
+    try:
+        bench = build_percept(
+            studies,
+            out,
+            per_cell=per_cell,
+            seed=seed,
+            targets=target or None,
+            split=split,
+            segmenter=segmenter,
+            deformer=deformer,
+            readers=readers,
+            at_least=at_least,
+            on_conflict=on_conflict,
+            trust=trust,
+            workers=workers,
+            progress=partial(progress, quiet=json),
+        )
+    except NoCasesError as found:
+        bench, error = found.benchmark, found
     report = read_build_report(bench, PerceptBuildReport)
     if json:
         _print_json(bench, report)
     else:
         _print_percept(bench, report)
+    _stop_if_empty(error)
     empty = sum(cell.built == 0 for cell in report.cells)
-    if not bench.manifest.counts.cases or empty > max_failures * len(report.cells):
+    if empty > max_failures * len(report.cells):
         print_line(f"Error: {empty} of {len(report.cells)} cells are empty", err=True)
         raise typer.Exit(1)
 
@@ -242,39 +248,40 @@ def trek(
       carina build trek reports -o conversations --extractor model:openai/gpt-5
       carina build trek studies -o conversations --on-conflict ask --trust label,drawing,text
     """
+    from carina.cases import NoCasesError
     from carina.cases.building import read_build_report
     from carina.trek import TrekBuildReport, build_trek
 
-    bench = build_trek(
-        studies,
-        out,
-        seed=seed,
-        split=split,
-        shuffled=shuffled,
-        frame=frame,
-        most_images=most_images,
-        indication=indication,
-        extractor=extractor,
-        paraphrase=paraphrase,
-        on_conflict=on_conflict,
-        trust=trust,
-        accept_terms=accept_terms,
-        engine=engine,
-        address=address,
-        on_error=on_error,
-        workers=workers,
-        progress=partial(progress, quiet=json),
-    )
+    error: NoCasesError | None = None
+    try:
+        bench = build_trek(
+            studies,
+            out,
+            seed=seed,
+            split=split,
+            shuffled=shuffled,
+            frame=frame,
+            most_images=most_images,
+            indication=indication,
+            extractor=extractor,
+            paraphrase=paraphrase,
+            on_conflict=on_conflict,
+            trust=trust,
+            accept_terms=accept_terms,
+            engine=engine,
+            address=address,
+            on_error=on_error,
+            workers=workers,
+            progress=partial(progress, quiet=json),
+        )
+    except NoCasesError as found:
+        bench, error = found.benchmark, found
     report = read_build_report(bench, TrekBuildReport)
     if json:
         _print_json(bench, report)
     else:
         _print_trek(bench, report)
-    if not report.conversations:
-        print_line(
-            f"Error: none of {format_count(report.studies, 'study', 'studies')} can be asked about", err=True
-        )
-        raise typer.Exit(1)
+    _stop_if_empty(error)
 
 
 @_PROTOCOLS.command(name="ground", cls=Command, no_args_is_help=True)
@@ -351,10 +358,11 @@ def ground(
       carina build ground studies -o probes --ask phrase
       carina build ground studies -o probes --readers consensus --at-least 2
     """
+    from carina.cases import NoCasesError
     from carina.cases.building import read_build_report
-    from carina.ground import GroundBuildReport, NoProbesError, build_ground
+    from carina.ground import GroundBuildReport, build_ground
 
-    error: NoProbesError | None = None
+    error: NoCasesError | None = None
     try:
         bench = build_ground(
             studies,
@@ -375,13 +383,18 @@ def ground(
             workers=workers,
             progress=partial(progress, quiet=json),
         )
-    except NoProbesError as found:
+    except NoCasesError as found:
         bench, error = found.benchmark, found
     report = read_build_report(bench, GroundBuildReport)
     if json:
         _print_json(bench, report)
     else:
         _print_ground(bench, report)
+    _stop_if_empty(error)
+
+
+def _stop_if_empty(error: "NoCasesError | None") -> None:
+    """Say why there is no case, after the report of the build, and end."""
     if error is not None:
         print_line(f"Error: {error}", err=True)
         raise typer.Exit(1)

@@ -44,7 +44,7 @@ def show(
     The page of a study has its images with and without outlines, its report, and its findings in tables. The page of a
     case has every step: views, question, options with the right ones marked, and the facts that the answer key rests
     on. "Hide answers" turns it into a test for the reader. Each page is also written as a PNG image. Pages are
-    self-contained and open offline.
+    self-contained and open offline. Where the file of a study's image is missing, an empty frame stands in its place.
 
     \b
     Examples:
@@ -64,7 +64,14 @@ def show(
         print_json(_paths(written.pages[0]))
     elif json:
         sheet = {} if written.png is None else {"png": written.png}
-        print_json({"html": written.html, **sheet, "pages": [_paths(page) for page in written.pages]})
+        print_json(
+            {
+                "html": written.html,
+                **sheet,
+                "pages": [_paths(page) for page in written.pages],
+                "missing_images": written.missing_images,
+            }
+        )
     else:
         print_line(written.html)
         if written.png is not None:
@@ -73,6 +80,9 @@ def show(
             plural = "studies" if written.noun == "study" else "cases"
             total = format_count(written.total, written.noun, plural)
             print_line(f"Wrote pages of {len(written.pages)} of {total}.", err=True)
+        if written.missing_images:
+            missing = format_count(written.missing_images, "image file")
+            print_line(f"Not here: {missing}. The pages show an empty frame for each.", err=True)
     if open_:
         typer.launch(written.path.resolve().as_uri())
 

@@ -1,6 +1,6 @@
 """ground: positive and negative probes of findings and their regions, from studies with regions that readers drew."""
 
-from carina.ground.build import NoProbesError, build_ground
+from carina.ground.build import build_ground
 from carina.ground.build_report import GroundBuildReport, TargetReport
 from carina.ground.facts import GroundCaseFacts, GroundStepFacts
 from carina.ground.probe import ABSENT, PRESENT, presence_question
@@ -11,7 +11,6 @@ __all__ = [
     "GroundBuildReport",
     "GroundCaseFacts",
     "GroundStepFacts",
-    "NoProbesError",
     "TargetReport",
     "build_ground",
     "presence_question",

@@ -11,15 +11,15 @@ from typing import Final, Literal, get_args
 import msgspec
 import numpy as np
 
-from carina.cases import Benchmark, Case, Manifest, open_benchmark
+from carina.cases import Benchmark, Case, Manifest
 from carina.cases.building import (
     check_choice,
     count_conflicts,
     ensure_open,
     open_build,
+    open_built,
     open_in_worker,
     provenance_of,
-    read_build_report,
     read_finished,
     write_conflicts,
     write_report,
@@ -34,7 +34,6 @@ from carina.ground.truth import truth_of
 from carina.reports.combine import DEFAULT_TRUST, TRUST, OnConflict, combine_with_report, split_trust
 from carina.stats import krippendorff_alpha
 from carina.store.arguments import PositiveInt, check_arguments
-from carina.store.counts import format_count
 from carina.store.disk_sort import sort_on_disk
 from carina.store.errors import CarinaError
 from carina.store.progress import Progress, no_progress
@@ -63,14 +62,6 @@ _REPLICATES: Final = 1000
 
 class NothingLeftError(CarinaError):
     """The rule for several readers leaves nothing of their regions."""
-
-
-class NoProbesError(CarinaError):
-    """A benchmark has no probe: `benchmark` is what was written, with the reasons in its `build_report`."""
-
-    def __init__(self, message: str, benchmark: Benchmark) -> None:
-        super().__init__(message)
-        self.benchmark = benchmark
 
 
 @dataclass(frozen=True)
@@ -137,7 +128,7 @@ def build_ground(
 
     Raises:
         CarinaError: An option is wrong, no study names a target, or the directory holds another benchmark.
-        NoProbesError: No study has a region that can be asked about; `skipped.csv` gives the reasons.
+        carina.cases.NoCasesError: No study has a region that can be asked about; `skipped.csv` gives the reasons.
 
     Example:
         >>> from carina.ground import build_ground
@@ -170,11 +161,7 @@ def build_ground(
             on_error=on_error,
             progress=advance,
         )
-    bench = open_benchmark(directory, verify=False)
-    if not bench.manifest.counts.cases:
-        number = format_count(read_build_report(bench, GroundBuildReport).studies, "study", "studies")
-        raise NoProbesError(f"{directory}: none of {number} has a region that can be asked about", bench)
-    return bench
+    return open_built(directory, asked="has a region that can be asked about")
 
 
 def _build(

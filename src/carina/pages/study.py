@@ -6,11 +6,12 @@ html = render_study(content)
 
 from dataclasses import dataclass, replace
 
-from carina.cases.draw import Size, colour_of
+from carina.cases.draw import Gray, Rgb, Size, colour_of
 from carina.pages import words
 from carina.pages.figures import LARGEST_OF_STUDY, Figure, PixelStore, make_figure
 from carina.pages.frame import render_page
 from carina.pages.marks import Kind, Marks, count_names, outlines_on, study_marks
+from carina.pages.missing_images import draw_missing_image
 from carina.pages.sets import StudySet
 from carina.pages.study_text import report_sections, study_tables
 from carina.store.errors import StudySetError
@@ -36,6 +37,8 @@ class StudyImage:
 
     image: Image
     figure: Figure
+    is_missing: bool = False
+    """Whether the image file is not there: the figure is an empty frame that says so."""
 
     @property
     def is_lateral(self) -> bool:
@@ -55,6 +58,11 @@ class StudyContent:
     """For each kind of view of the study, the prior study's first image of that kind."""
     pixels: PixelStore
 
+    @property
+    def missing(self) -> int:
+        """Number of the study's images whose files are not there."""
+        return sum(view.is_missing for view in self.images)
+
 
 @dataclass(frozen=True, kw_only=True)
 class LayerGroup:
@@ -66,7 +74,7 @@ class LayerGroup:
 
 
 def load_study(studies: StudySet, study: Study) -> StudyContent:
-    """Read the pixels of a study and of its prior study.
+    """Read the pixels of a study and of its prior study; an image without a file becomes an empty frame.
 
     Args:
         studies: Study set that holds the study.
@@ -76,7 +84,7 @@ def load_study(studies: StudySet, study: Study) -> StudyContent:
         The content of the page, for `render_study`.
 
     Raises:
-        StudySetError: The study's regions do not fit its images.
+        StudySetError: The study's regions do not fit its images, or an image file is not the one that is described.
 
     Example:
         >>> from carina import open_studies
@@ -127,6 +135,7 @@ def render_study(content: StudyContent, links: StudyLinks | None = None) -> str:
         "assessed": words.describe_assessed(study.assessed),
         "links": links or StudyLinks(),
         "images": content.images,
+        "missing": content.missing,
         "prior": content.prior,
         "prior_images": content.prior_images,
         "groups": _layer_groups(content.marks),
@@ -166,21 +175,29 @@ def _load_image(
     prefix: str = "",
 ) -> StudyImage:
     """Read the pixels of one image, and place all its marks on it."""
-    pixels = display_image(studies.pixels(image), image)
-    outlines = outlines_on(image, marks.on(image.key))
+    is_missing = not studies.image_path(image).exists()
+    size = Size(width=image.width, height=image.height) if image.width else None
+    # A frame without colour, as all images are on which outlines are drawn.
+    pixels: Gray | Rgb = (
+        draw_missing_image(image.key, size)[..., 0]
+        if is_missing
+        else display_image(studies.pixels(image), image)
+    )
+    outlines = outlines_on(image, marks.on(image.key)) if size else ()
     names = dict.fromkeys(outline.mark.name for outline in outlines if outline.mark.kind != "anatomy")
     title = prefix + words.view_name(image)
+    kind = "Image file that is not here" if is_missing else "Chest radiograph"
     figure = make_figure(
         pixels,
         store,
         id=id,
         title=title,
-        alt=f"Chest radiograph, {title}. Outlined: {', '.join(names) or 'nothing'}.",
-        size=Size(width=image.width, height=image.height),
+        alt=f"{kind}, {title}. Outlined: {', '.join(names) or 'nothing'}.",
+        size=size,
         largest=LARGEST_OF_STUDY,
         outlines=outlines,
     )
-    return StudyImage(image=image, figure=figure)
+    return StudyImage(image=image, figure=figure, is_missing=is_missing)
 
 
 def _prior_images(studies: StudySet, study: Study, prior: Study, store: PixelStore) -> tuple[StudyImage, ...]:

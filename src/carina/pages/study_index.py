@@ -80,6 +80,8 @@ class StudyCard:
     lateral: Figure | None
     tags: tuple[Tag, ...]
     excerpt: str
+    missing: int = 0
+    """Number of images whose files are not there."""
     is_normal: bool
     """Whether it is known that there is no finding; otherwise a study without findings only records none."""
 
@@ -137,6 +139,7 @@ def make_study_card(content: StudyContent) -> StudyCard:
         lateral=_thumbnail(content, lateral, _LATERAL) if lateral else None,
         tags=_tags(study),
         excerpt=_excerpt(study),
+        missing=content.missing,
         is_normal=certainty_of(study, UNNAMED["finding"], kind="finding") == "absent",
     )
 
@@ -162,6 +165,7 @@ def render_study_index(cards: Sequence[StudyCard], *, title: str, total: int) ->
         "title": title,
         "total": total,
         "cards": cards,
+        "missing": sum(card.missing for card in cards),
         "filters": filters,
         "tokens": {item.name: item.token for item in filters},
     }

@@ -3,7 +3,7 @@
 import webbrowser
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from itertools import islice
 from pathlib import Path
@@ -63,6 +63,8 @@ class Page:
     html: Path
     png: Path
     """The same as a single image."""
+    missing_images: int = 0
+    """Image files of the study that are not there."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -83,6 +85,8 @@ class Pages(Result):
     noun: Literal["study", "case"]
     total: int
     """Studies or cases in the set, with and without a page."""
+    missing_images: int = 0
+    """Image files of the studies that have a page which are not there: an empty frame is shown in place of each."""
 
     @property
     def path(self) -> Path:
@@ -161,7 +165,14 @@ def show(
         _check_id(opened, id, "study", "studies")
         page = write_study_page(opened, opened[id], target)
     noun: Literal["study", "case"] = "case" if isinstance(opened, Benchmark) else "study"
-    return Pages(html=page.html, png=page.png, pages=(page,), noun=noun, total=len(opened))
+    return Pages(
+        html=page.html,
+        png=page.png,
+        pages=(page,),
+        noun=noun,
+        total=len(opened),
+        missing_images=page.missing_images,
+    )
 
 
 def write_study_page(studies: StudySet, study: Study, out: Path, *, links: StudyLinks | None = None) -> Page:
@@ -243,7 +254,14 @@ def write_study_pages(
             advance(1)
         index = out / INDEX
         write_bytes(index, render_study_index(cards, title=title, total=len(studies)).encode())
-    return Pages(html=index, png=out / CONTACT_SHEET, pages=tuple(pages), noun="study", total=len(studies))
+    return Pages(
+        html=index,
+        png=out / CONTACT_SHEET,
+        pages=tuple(pages),
+        noun="study",
+        total=len(studies),
+        missing_images=sum(page.missing_images for page in pages),
+    )
 
 
 def write_case_page(
@@ -393,7 +411,8 @@ def _page_files(stems: Iterable[str]) -> dict[str, str]:
 
 
 def _write_study(content: StudyContent, out: Path, links: StudyLinks) -> Page:
-    return _write_page(content.study.id, render_study(content, links), draw_study_summary(content), out)
+    page = _write_page(content.study.id, render_study(content, links), draw_study_summary(content), out)
+    return replace(page, missing_images=content.missing)
 
 
 def _write_case(cases: CaseSet, case: Case, out: Path, views: RenderedViews, links: CaseLinks) -> Page:

@@ -16,7 +16,6 @@ from carina.cases import (
     Case,
     Manifest,
     Provenance,
-    open_benchmark,
     write_part,
 )
 from carina.cases.building import (
@@ -24,6 +23,7 @@ from carina.cases.building import (
     count_conflicts,
     ensure_open,
     open_build,
+    open_built,
     open_in_worker,
     provenance_of,
     read_finished,
@@ -168,6 +168,7 @@ def build_percept(
 
     Raises:
         CarinaError: An option is wrong, or the directory holds another benchmark.
+        carina.cases.NoCasesError: No study can be asked about; `skipped.csv` and the build report give the reasons.
 
     Example:
         >>> from carina.percept import build_percept
@@ -193,7 +194,7 @@ def build_percept(
     _build(
         ensure_open(studies), directory, options, workers=workers or os.cpu_count() or 1, progress=progress
     )
-    return open_benchmark(directory, verify=False)
+    return open_built(directory)
 
 
 def _build(

@@ -84,6 +84,11 @@ class Conflict(msgspec.Struct, frozen=True, kw_only=True):
         return self.stated if self.side is None else f"on the {self.side}"
 
     @property
+    def origin(self) -> Evidence:
+        """What kind of record contradicts the report."""
+        return "drawing" if self.recorded.startswith(_DRAWN) else "label"
+
+    @property
     def is_recorded_present(self) -> bool:
         """Whether the finding is recorded as present."""
         return self.stated == "absent" or self.side is not None
@@ -95,6 +100,7 @@ class Conflict(msgspec.Struct, frozen=True, kw_only=True):
         return f"{self.recorded}, but {stated} in the report"
 
 
+_DRAWN: Final = "drawn"
 _STATED: Final[Mapping[Certainty, str]] = {"present": "stated", "uncertain": "possible", "absent": "denied"}
 
 
@@ -104,6 +110,8 @@ class CombinedStudy:
 
     study: Study
     conflicts: tuple[Conflict, ...] = ()
+    is_report_overruled: bool = False
+    """Whether the study keeps something that its report contradicts, so that the report as a whole is no truth."""
 
     @property
     def names_in_conflict(self) -> frozenset[str]:
@@ -161,13 +169,14 @@ def combine_with_report(
     if is_report_read(study):
         conflicts = tuple(_find_stored_conflicts(study))
         if not conflicts or on_conflict == "ask":
-            return CombinedStudy(study, conflicts)
+            return CombinedStudy(study, conflicts, is_report_overruled=bool(conflicts))
         return CombinedStudy(_drop_names(study, {one.name for one in conflicts}), conflicts)
     facts = read_report(study.report, prior=study.prior)
     facts = replace(facts, findings=_place_explained(facts.findings, facts.relations))
     conflicts = tuple(_find_conflicts(study, facts))
     disputed = {one.name for one in conflicts} if on_conflict == "skip" else set[str]()
-    return CombinedStudy(_merge(study, facts, disputed, trust), conflicts)
+    is_overruled = on_conflict == "ask" and any(_is_trusted(one.origin, trust) for one in conflicts)
+    return CombinedStudy(_merge(study, facts, disputed, trust), conflicts, is_report_overruled=is_overruled)
 
 
 def _has_only_report(study: Study) -> bool:
@@ -438,7 +447,7 @@ def _make_conflict(
 ) -> Conflict:
     own = _named(study, kind, name)
     if any(thing.annotations for thing in own):
-        recorded = "drawn"
+        recorded = _DRAWN
     elif own:
         recorded = f"labelled {_strongest(thing.certainty for thing in own)}"
     else:

@@ -14,6 +14,7 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 from carina.reports import read_report
+from carina.sources._defects import DefectCounts, RecordPlace, add_defects, list_places
 from carina.sources._source import Item, Repaired, Skipped
 from carina.sources._study_draft import combine_certainty, name_of
 from carina.studies.assessment import drop_partial_denials
@@ -37,7 +38,7 @@ Fact = TypeVar("Fact", Finding, Device)
 
 ADDED_DEFECTS: Final[Mapping[str, str]] = {
     "conflict": "what was drawn contradicts a label: what was drawn counts",
-    "split": "the two data sets put the image into different splits: that of the first is kept",
+    "split": "the two data sets put the image into different splits: that of the set that is joined counts",
     "trend": "a trend against another study than the prior one, or of a finding that is absent, is left out",
     "phrase": "a phrase that its report does not contain word for word is left out; its regions are kept",
 }
@@ -77,35 +78,48 @@ class Addition:
     findings are excerpts of a report that is not there."""
     anatomy: tuple[Anatomy, ...] = ()
     split: Split | None = None
-    """Split of the data set that is added, which need not be that of the other."""
+    """Split of the data set that is added, which need not be that of the other: it counts more, since what is asked
+    comes from the set that is added."""
     prior: str | None = None
     """Id of the study that trends compare with; None where that is the prior study of the other set."""
     defects: Mapping[str, int] = field(default_factory=dict)
 
 
-def unwrap(item: Study | Repaired) -> tuple[Study, Counter[str]]:
+def unwrap(item: Study | Repaired) -> tuple[Study, DefectCounts]:
     """The study, and its defects."""
-    if isinstance(item, Repaired):
-        assert isinstance(item.record, Study)  # noqa: S101 - of a source of studies
-        return item.record, Counter(item.defects)
-    return item, Counter()
+    if not isinstance(item, Repaired):
+        return item, DefectCounts()
+    assert isinstance(item.record, Study)  # noqa: S101 - of a source of studies
+    defects = DefectCounts()
+    for defect, place, times in list_places(item.defects, item.places, item.place):
+        defects.place = place
+        defects[defect] += times
+    defects.place = item.place
+    return item.record, defects
 
 
 def wrap(
-    item: Study | Repaired,
-    study: Study,
-    defects: Counter[str],
-    number: int,
-    *,
-    joined_rows: Mapping[str, int] | None = None,
+    item: Study | Repaired, study: Study, defects: DefectCounts, place: RecordPlace | None = None
 ) -> Study | Repaired:
-    """The changed study, with the defects and unmapped fields of the item that it was."""
+    """The changed study, with the defects and unmapped fields of the item that it was.
+
+    Args:
+        item: The study as it was.
+        study: The study as it is.
+        defects: Those of `unwrap`, and others.
+        place: Where the record stands, where the item does not say.
+    """
     unmapped = item.unmapped if isinstance(item, Repaired) else ()
     if not defects.total() and not unmapped:
         return study
-    number = item.number if isinstance(item, Repaired) else number
+    file, number = item.place if isinstance(item, Repaired) else place or RecordPlace()
     return Repaired(
-        record=study, number=number, defects=dict(+defects), unmapped=unmapped, joined_rows=joined_rows or {}
+        record=study,
+        number=number,
+        file=file,
+        defects=dict(+defects),
+        unmapped=unmapped,
+        places=defects.places,
     )
 
 
@@ -115,7 +129,7 @@ def add_to_study(study: Study, addition: Addition, defects: Counter[str]) -> Stu
     A finding that was added joins the finding of its name that the study has; several that were added stay apart, since
     each has regions and a phrase of its own.
     """
-    defects.update(addition.defects)
+    add_defects(defects, addition.defects)
     facts: dict[str, Finding | Device] = {finding.id: finding for finding in study.findings}
     facts |= {device.id: device for device in study.devices}
     spoken: dict[str, list[str]] = {phrase: [] for phrase in addition.phrases}
@@ -140,7 +154,7 @@ def add_to_study(study: Study, addition: Addition, defects: Counter[str]) -> Stu
         devices=tuple(fact for fact in facts.values() if isinstance(fact, Device)),
         anatomy=(*study.anatomy, *addition.anatomy),
         report=report,
-        split=study.split or addition.split,
+        split=addition.split or study.split,
         prior=study.prior or (addition.prior if is_compared else None),
     )
 
@@ -258,13 +272,14 @@ def _find_phrase(report: Report, phrase: str) -> tuple[Section, int, int] | None
 # ---- facts of the report --------------------------------------------------------------------------------------------
 
 
-def add_report_facts(item: Item, *, trusted: Iterable[str], number: int) -> Item:
+def add_report_facts(item: Item, *, trusted: Iterable[str], number: int, file: str = "") -> Item:
     """The study with everything that its report states, read by rules.
 
     Args:
         item: A study with a report, whose findings are labels.
         trusted: Labels that count more than the text, because an expert gave them; the text counts more than others.
         number: Number of the record in its file.
+        file: Path of the file.
     """
     if isinstance(item, Skipped) or not isinstance(item, Study | Repaired):
         return item
@@ -288,7 +303,7 @@ def add_report_facts(item: Item, *, trusted: Iterable[str], number: int) -> Item
         report=read.report,
         assessed=_with_text(study.assessed),
     )
-    return wrap(item, study, defects, number)
+    return wrap(item, study, defects, RecordPlace(file, number))
 
 
 def _with_text(assessed: Assessed) -> Assessed:

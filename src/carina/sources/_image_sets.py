@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 
 from carina.sources._record import RecordError, SourceError, describe, printable
 from carina.sources._study_draft import DEFECTS as DRAFT_DEFECTS
-from carina.sources._study_draft import Drawing, StudyDraft, name_listed, name_of
+from carina.sources._study_draft import Drawing, StudyDraft, make_or_empty, name_listed, name_of
 from carina.sources._values import SPLITS
 from carina.store.documents import read_yaml
 from carina.store.errors import CarinaError
@@ -284,6 +284,8 @@ class _Ink(NamedTuple):
     drawn: Drawn
     annotator: str
     certainty: Certainty
+    is_comparison: bool = False
+    """Whether it is compared with the truth, and no part of it."""
 
 
 class ImageSetDraft(StudyDraft):
@@ -293,7 +295,8 @@ class ImageSetDraft(StudyDraft):
         study_id: Id of the study.
         patient: Id of the patient; None where it is unknown.
         source: Name of the source.
-        number: Number of the record in its file, from 1.
+        number: Number of the record as its file counts them: the header of a table is row 1.
+        file: Path of the file; may be left out where that is the path of the source.
         categories: Our names by those of the source; None leaves a category out.
     """
 
@@ -304,11 +307,14 @@ class ImageSetDraft(StudyDraft):
         patient: str | None,
         source: str,
         number: int,
+        file: str = "",
         categories: Mapping[str, str | None] | None = None,
     ) -> None:
         self.categories = categories or {}
         names = {name: ours for name, ours in self.categories.items() if ours is not None}
-        super().__init__(study_id, patient=patient or study_id, source=source, number=number, names=names)
+        super().__init__(
+            study_id, patient=patient or study_id, source=source, number=number, file=file, names=names
+        )
         if patient is None:
             self.defects["patient"] += 1
 
@@ -327,6 +333,7 @@ class ImageSetDraft(StudyDraft):
         *,
         annotator: str,
         certainty: Certainty = "present",
+        is_comparison: bool = False,
     ) -> None:
         """Add a box by its corners at the top left and the bottom right, in pixels of the image."""
         on = self.image(key)
@@ -334,7 +341,7 @@ class ImageSetDraft(StudyDraft):
         self._draw(
             label,
             on,
-            _Ink("box", annotator, certainty),
+            _Ink("box", annotator, certainty, is_comparison),
             lambda: Region.from_box(left, top, right - left, bottom - top, height=on.height, width=on.width),
             points=corners,
         )
@@ -347,13 +354,14 @@ class ImageSetDraft(StudyDraft):
         *,
         annotator: str,
         certainty: Certainty = "present",
+        is_comparison: bool = False,
     ) -> None:
         """Add the union of closed rings of points, in pixels of the image."""
         on = self.image(key)
         self._draw(
             label,
             on,
-            _Ink("polygon", annotator, certainty),
+            _Ink("polygon", annotator, certainty, is_comparison),
             lambda: Region.from_polygons(rings, height=on.height, width=on.width),
             points=[point for ring in rings for point in np.asarray(ring).reshape(-1, 2).tolist()],
         )
@@ -367,9 +375,10 @@ class ImageSetDraft(StudyDraft):
         annotator: str,
         drawn: Drawn = "mask",
         certainty: Certainty = "present",
+        is_comparison: bool = False,
     ) -> None:
         """Add a region that a function makes; where that raises `RegionError`, the region is counted and left out."""
-        self._draw(label, self.image(key), _Ink(drawn, annotator, certainty), make_region)
+        self._draw(label, self.image(key), _Ink(drawn, annotator, certainty, is_comparison), make_region)
 
     def lose_region(self, label: str) -> None:
         """Count a region that cannot be read; that the source names the finding stays."""
@@ -393,7 +402,9 @@ class ImageSetDraft(StudyDraft):
             return
         lost = self.defects["region"]
         drawing = Drawing(label, on.key, ink.drawn, ink.annotator, ink.certainty)
-        if self.is_anatomy(label):
+        if ink.is_comparison:
+            self.compare_region(drawing, make_or_empty(make_region))
+        elif self.is_anatomy(label):
             self.draw_anatomy(name_of(self.names.get(label, label)), drawing, make_region)
         else:
             self.draw_finding(drawing, make_region)

@@ -33,7 +33,7 @@ _LOST: Final = ("region", "mask missing", "unnamed")
 """Defects by which a region is left out that was probably meant to be used."""
 _MANY: Final = 0.25
 """Share of regions that are cut off or cannot be drawn from which on their numbers are probably misread."""
-_DEFECT_COLUMNS: Final = ("defect", "times", "records", "first record", "what was done")
+_DEFECT_COLUMNS: Final = ("defect", "times", "record", "file", "row", "what was done")
 
 
 class DefectCount(msgspec.Struct, kw_only=True):
@@ -42,7 +42,7 @@ class DefectCount(msgspec.Struct, kw_only=True):
     times: int = 0
     records: int = 0
     first: int = 0
-    """Number of the first record that has it."""
+    """Number of the first record that has it, as its file counts them: the header of a table is row 1."""
 
 
 class JoinCount(msgspec.Struct, kw_only=True):
@@ -120,18 +120,17 @@ class ImportCounts(msgspec.Struct, kw_only=True):
 
     def add_defects(
         self,
-        number: int,
-        defects: Mapping[str, int],
+        found: Iterable[tuple[str, int, int]],
         unmapped: Iterable[str] = (),
-        joined_rows: Mapping[str, int] | None = None,
     ) -> None:
-        """Count the defects of one record; those of a joined set are known by the row of that set."""
+        """Count the defects of one record: what, number of the record, and how often; and fields that have no place."""
         _increase(self.unmapped, unmapped)
-        for defect, times in defects.items():
-            first = (joined_rows or {}).get(defect, number)
-            count = self.defects.setdefault(defect, DefectCount(first=first))
+        names = set()
+        for defect, number, times in found:
+            count = self.defects.setdefault(defect, DefectCount(first=number))
             count.times += times
-            count.records += 1
+            count.records += defect not in names
+            names.add(defect)
 
     def add_plausibility(
         self, result: PlausibilityResult, done: Callable[[PlausibilityProblem], str]
@@ -275,7 +274,19 @@ class Imported(Result):
         return {"records": counts.records, self.source.brings: counts.kept, "skipped": len(counts.skipped)}
 
 
-def write_tables(imported: Imported) -> None:
+class DefectiveRecord(msgspec.Struct, frozen=True, array_like=True):
+    """One defect of one record that is used."""
+
+    defect: str
+    times: int
+    record: str
+    """Id of the study or case."""
+    file: str
+    row: int
+    """0 where the record is a file of its own, or the reader does not say."""
+
+
+def write_tables(imported: Imported, defective: Iterable[DefectiveRecord]) -> None:
     """Write the counts, the skipped records, and the defects of a source that declares some."""
     content = msgspec.json.encode(imported.counts, order="deterministic")
     write_bytes(imported.out / COUNTS, msgspec.json.format(content, indent=2) + b"\n")
@@ -287,7 +298,12 @@ def write_tables(imported: Imported) -> None:
         implausible = (_implausible_row(each) for each in imported.implausible)
         write_bytes(imported.out / IMPLAUSIBLE, _format_csv(_IMPLAUSIBLE_COLUMNS, implausible))
     if imported.source.defects:
-        found = ((n, str(c.times), str(c.records), str(c.first), done) for n, c, done in imported.defects)
+        done = imported.source.defects
+        found = (
+            (one.defect, str(one.times), one.record, one.file, str(one.row or ""), done[one.defect])
+            for one in defective
+            if one.defect in done
+        )
         write_bytes(imported.out / DEFECTS, _format_csv(_DEFECT_COLUMNS, found))
 
 

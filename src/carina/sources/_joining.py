@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carina.sources._added import ADDED_DEFECTS, Addition, add_to_study, unwrap, wrap
+from carina.sources._defects import DefectCounts, RecordPlace, list_places
 from carina.sources._record import RecordError
 from carina.sources._source import Item, Repaired, Source
 from carina.sources._tables import RowPlace
@@ -114,9 +115,8 @@ def add_joined(joined: Sequence[JoinedSource], item: Item) -> Item:
     ):
         return item
     study, defects = unwrap(item)
-    first_rows: dict[str, int] = {}
     for one in joined:
-        own: Counter[str] = Counter()
+        own = DefectCounts()
         for image in study.images:
             start, end = find_rows(one.index_file, image)
             places = [
@@ -125,14 +125,15 @@ def add_joined(joined: Sequence[JoinedSource], item: Item) -> Item:
             ]
             if not places:
                 continue
+            own.place = RecordPlace(str(one.path), places[0].number)
             try:
                 study = add_to_study(study, one.make(one.path, places, image), own)
             except RecordError:
                 own["row"] += 1
-            for defect in +own:
-                first_rows.setdefault(f"{one.name}: {defect}", places[0].number)
-        defects.update({f"{one.name}: {defect}": times for defect, times in own.items()})
-    return wrap(item, study, defects, 0, joined_rows=first_rows)
+        for defect, place, times in list_places(own, own.places, own.place):
+            defects.place = place
+            defects[f"{one.name}: {defect}"] += times
+    return wrap(item, study, defects)
 
 
 def _hash(key: str) -> int:

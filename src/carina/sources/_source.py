@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, TypeAlias
 import msgspec
 
 from carina.cases.model import Case
+from carina.sources._defects import DefectPlaces, RecordPlace
 from carina.sources._record import RecordError
 from carina.store import SourceInfo
 from carina.store.options import Option, declared_options
@@ -60,13 +61,22 @@ class Repaired:
 
     record: Study | Case
     number: int
-    """The number of the record in its file, from 1."""
+    """The number of the record as its file counts them: the header of a table is row 1, and the first record of a JSON
+    file is 1."""
     defects: Mapping[str, int]
     """How often each defect occurs in the record; the source declares the names."""
     unmapped: tuple[str, ...] = ()
     """Fields of the record that have no place in Carina."""
-    joined_rows: Mapping[str, int] = field(default_factory=dict)
-    """By defect of a set that is joined, the first row of that set which has it, from 1."""
+    file: str = ""
+    """Path of the file; may be empty where the path of the source is that of the file."""
+    places: DefectPlaces = field(default_factory=dict)
+    """By defect, where it stands, where that is not the record as a whole: one of several rows, or a row of a set that
+    is joined."""
+
+    @property
+    def place(self) -> RecordPlace:
+        """Where the record stands."""
+        return RecordPlace(self.file, self.number)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -1,7 +1,6 @@
 """A study in the making: what most readers do with images, labels and drawn regions, done once."""
 
 import os
-from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -13,6 +12,7 @@ import msgspec
 from msgspec import Meta
 from numpy.typing import ArrayLike
 
+from carina.sources._defects import DefectCounts, RecordPlace
 from carina.sources._record import RecordError
 from carina.sources._source import Item, Repaired, Skipped
 from carina.store.errors import CarinaError, RegionError
@@ -193,7 +193,8 @@ class StudyDraft:
         study_id: Id of the study.
         patient: Id of the patient.
         source: Name of the source.
-        number: Number of the record in its file, from 1.
+        number: Number of the record as its file counts them: the header of a table is row 1.
+        file: Path of the file; may be left out where that is the path of the source.
         names: Our names for labels that the user has mapped; the vocabulary decides about all others.
 
     Example:
@@ -206,14 +207,22 @@ class StudyDraft:
     """
 
     def __init__(
-        self, study_id: str, *, patient: str, source: str, number: int, names: Mapping[str, str] | None = None
+        self,
+        study_id: str,
+        *,
+        patient: str,
+        source: str,
+        number: int,
+        file: str = "",
+        names: Mapping[str, str] | None = None,
     ) -> None:
-        self.id, self.patient, self.source, self.number = study_id, patient, source, number
+        self.id, self.patient, self.source, self.number, self.file = study_id, patient, source, number, file
         self.names = names or {}
         self.images: list[Image] = []
         self.facts: dict[str, Any] = {}
         """Other fields of the study: age, sex, split, report and so on."""
-        self.defects: Counter[str] = Counter()
+        self.defects = DefectCounts(RecordPlace(file, number))
+        """What is wrong in the record, or in one of its rows: say which with `read_row`."""
         self.unmapped: tuple[str, ...] = ()
         """Fields of the record that have no place in Carina."""
         self._things: dict[str, _Thing] = {}
@@ -437,7 +446,7 @@ class StudyDraft:
         quality: float | None = None,
     ) -> None:
         """Add a structure of the body under a name of the vocabulary, with the region that a function makes."""
-        region = _make_or_empty(make_region)
+        region = make_or_empty(make_region)
         if self._is_usable(drawing.image, region):
             self._anatomy.append(
                 Anatomy(
@@ -467,7 +476,7 @@ class StudyDraft:
             # Where what is trusted more says so, `state` has counted a conflict.
             self.defects["nothing"] += self._says_nothing(drawing)
             return
-        region = _make_or_empty(make_region)
+        region = make_or_empty(make_region)
         if not self._is_usable(drawing.image, region):
             return  # What was drawn is lost; that the source names the finding is not.
         thing.annotations.append(
@@ -553,10 +562,17 @@ class StudyDraft:
         )
         if not self.defects.total() and not self.unmapped:
             return study
-        return Repaired(record=study, number=self.number, defects=dict(+self.defects), unmapped=self.unmapped)
+        return Repaired(
+            record=study,
+            number=self.number,
+            file=self.file,
+            defects=dict(+self.defects),
+            unmapped=self.unmapped,
+            places=self.defects.places,
+        )
 
 
-def _make_or_empty(make_region: Callable[[], Region]) -> Region:
+def make_or_empty(make_region: Callable[[], Region]) -> Region:
     """A region; an empty one, which is counted, where its numbers are impossible."""
     try:
         return make_region()

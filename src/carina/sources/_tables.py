@@ -35,7 +35,7 @@ class Row(msgspec.Struct, frozen=True, gc=False):
 
     file: str
     number: int
-    """Number of the row, from 1 for the first below the header."""
+    """Number of the row as the file counts them: the header, where there is one, is row 1."""
     values: dict[str, str]
     fault: str = ""
     """What is wrong with the row as a whole."""
@@ -305,7 +305,7 @@ def _rows_of(path: Path, lines: Iterator[list[str]], columns: Sequence[str]) -> 
     if repeated:
         raise SourceError(f"{path}: several columns are called {repeated!r}")
     has_all_names, width = all(header), len(header)
-    file, number = str(path), 0
+    file, number = str(path), 1
     while (fields := _next_line(path, lines, number + 1)) is not None:
         number += 1
         if not any(map(str.strip, fields)):

@@ -24,12 +24,14 @@ import msgspec
 
 from carina.cases import Case
 from carina.cases import store as benchmarks
+from carina.sources._defects import list_places
 from carina.sources._encodings import describe_encoding
 from carina.sources._imported import (
     COUNTS,
     DEFECTS,
     IMPLAUSIBLE,
     SKIPPED,
+    DefectiveRecord,
     ImportCounts,
     Imported,
     JoinCount,
@@ -112,6 +114,13 @@ class Job:
         if self.source.image_root == "out":
             return None
         return self.path if self.path.is_dir() else self.path.parent
+
+    def name_file(self, file: str) -> str:
+        """The name of a file of the source: below its path, where it lies there."""
+        root = self.path if self.path.is_dir() else self.path.parent
+        if not file:
+            return "" if self.path.is_dir() else self.path.name
+        return file.removeprefix(f"{root}{os.sep}") if str(root) != "." else file
 
     @cached_property
     def plan(self) -> Plan:
@@ -295,6 +304,7 @@ class _Note(msgspec.Struct, frozen=True, kw_only=True):
     joined: dict[str, list[int]] = {}
     """Rows that were joined, by source."""
     images_joined: dict[str, int] = {}
+    defective: list[DefectiveRecord] = []
 
 
 @dataclass(kw_only=True)
@@ -315,6 +325,8 @@ class _State:
     joined: dict[str, list[int]] = field(default_factory=dict)
     """Rows that were joined in the part that is being read, by source."""
     images_joined: Counter[str] = field(default_factory=Counter)
+    defective: list[DefectiveRecord] = field(default_factory=list)
+    """Defects of the records of the part that is being read."""
     all_joined: dict[str, set[int]] = field(default_factory=dict)
     all_images_joined: Counter[str] = field(default_factory=Counter)
 
@@ -322,7 +334,7 @@ class _State:
         self.counts.merge(self.part)
         self.part = ImportCounts()
         self.add_joined(self.joined, self.images_joined)
-        self.joined, self.images_joined = {}, Counter()
+        self.joined, self.images_joined, self.defective = {}, Counter(), []
 
     def count_joined(self, study: Study) -> None:
         """Note which rows of joined sources belong to a study that is kept."""
@@ -423,7 +435,7 @@ def _run_import(
             ids = [record.id for record in chunk] if job.source.second_id else []
             note = _Note(
                 place=state.place, counts=state.part, ids=ids, joined=state.joined,
-                images_joined=dict(state.images_joined),
+                images_joined=dict(state.images_joined), defective=state.defective,
             )  # fmt: skip
             _write_note(job.out, index, note)
             state.close_part()
@@ -432,7 +444,9 @@ def _run_import(
         imported = Imported(job.source, job.out, state.counts, job.plan)
         if (job.out / IMAGES).is_dir():
             remove_temporary_files(job.out / IMAGES)
-        build.close(state.parts, lambda _manifest: write_tables(imported))
+        build.close(
+            state.parts, lambda _manifest: write_tables(imported, _read_defective(job.out, len(state.parts)))
+        )
     return imported
 
 
@@ -486,14 +500,28 @@ def _keep_records(
         state.part.add(record)
         if isinstance(record, Study):
             state.count_joined(record)
-        if isinstance(item, Repaired):
-            state.part.add_defects(item.number, defects, item.unmapped, item.joined_rows)
-        elif defects:
-            state.part.add_defects(state.counts.records + state.part.records, defects)
+        if isinstance(item, Repaired) or defects:
+            repaired = item if isinstance(item, Repaired) else Repaired(record=record, number=0, defects={})
+            _count_defects(job, state, record.id, repaired, defects)
         state.place = place
         yield record
         if state.counts.kept + state.part.kept == job.limit:
             return
+
+
+def _count_defects(job: Job, state: _State, name: str, item: Repaired, defects: Mapping[str, int]) -> None:
+    """Count the defects of a record, and note where each stands."""
+    found = list(list_places(defects, item.places, item.place))
+    own = state.counts.records + state.part.records  # of a record that is a file of its own
+    numbered = (
+        (defect, own if place.file == item.file and not item.number else place.number, times)
+        for defect, place, times in found
+    )
+    state.part.add_defects(numbered, item.unmapped)
+    state.defective.extend(
+        DefectiveRecord(defect, times, name, job.name_file(place.file), place.number)
+        for defect, place, times in found
+    )
 
 
 def _make_id_unique(
@@ -568,6 +596,12 @@ def _read_finished_parts(state: _State, sets: Any, out: Path, provenance: Any) -
         state.counts.merge(note.counts)
         state.ids.update(note.ids)
         state.add_joined(note.joined, note.images_joined)
+
+
+def _read_defective(out: Path, parts: int) -> Iterator[DefectiveRecord]:
+    """Defects of the records of all parts, from the notes: there may be too many to keep."""
+    for index in range(parts):
+        yield from msgspec.json.decode(_note_path(out, index).read_bytes(), type=_Note).defective
 
 
 def _write_note(out: Path, index: int, note: _Note) -> None:

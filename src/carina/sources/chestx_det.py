@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-from carina.sources._json import decode_as, read_entries
+from carina.sources._json import Entry, decode_as, read_entries
 from carina.sources._record import RecordError, SourceError
 from carina.sources._source import Item, Stream, source
 from carina.sources._study_draft import (
@@ -104,19 +104,19 @@ def read_chestx_det(
     for file in _find_files(path):
         for entry in read_entries(path / file.name):
             place = f"{path / file.name}: record {entry.number}"
-            yield partial(
-                make_or_skip, _make_study, place, "", root, file, entry.number, entry.content, missing_images
-            )
+            yield partial(make_or_skip, _make_study, place, "", root, file, path, entry, missing_images)
 
 
-def _make_study(root: Path, file: _File, number: int, content: bytes, missing: MissingImages) -> Item:
-    record = decode_as(content, _Record)
+def _make_study(root: Path, file: _File, folder: Path, entry: Entry, missing: MissingImages) -> Item:
+    record = decode_as(entry.content, _Record)
     polygons = record.polygons if record.polygons is not None else [[]] * len(record.syms)
     for field, values in (("boxes", record.boxes), ("polygons", polygons)):
         if len(values) != len(record.syms):
             raise RecordError(field, f"has {len(values)} entries for {len(record.syms)} labels", kind="json")
     name = record.file_name.rsplit(".", 1)[0]
-    draft = StudyDraft(name, patient=name, source="chestx-det", number=number)
+    draft = StudyDraft(
+        name, patient=name, source="chestx-det", number=entry.number, file=str(folder / file.name)
+    )
     folders = (f"{file.split}_data/", f"{file.split}/", "images/", "")
     key = find_image(root, (f"{folder}{record.file_name}" for folder in folders))
     key = key or f"{folders[0]}{record.file_name}"

@@ -18,6 +18,7 @@ from carina.sources._chexpert_labels import (
     read_labels,
     state_labels,
 )
+from carina.sources._defects import RecordPlace
 from carina.sources._json import decode, read_entries
 from carina.sources._record import RecordError, SourceError
 from carina.sources._source import Inputs, Item, Skipped, Stream, source
@@ -59,7 +60,8 @@ class _Drawn(NamedTuple):
 class _Entry(NamedTuple):
     name: str
     split: Split
-    number: int
+    file: str
+    """The file of the truth."""
     row: Row | None
     truth: _Drawn | None
     human: _Drawn | None
@@ -162,9 +164,9 @@ def _join(path: Path, split: Split, truth: tuple[str, Path]) -> Iterator[_Entry 
     benchmark, points = _find(path, "hb", split), _find_points(path, split)
     experts, human = _read_drawn(truth), _read_drawn(benchmark)
     salient = {} if points is None else {e.name: e.content for e in read_entries(points, "named records")}
-    for number, name in enumerate(dict.fromkeys((*rows, *experts)), start=1):
+    for name in dict.fromkeys((*rows, *experts)):
         drawn = (experts.get(name), human.get(name), salient.get(name))
-        yield _Entry(name, split, number, rows.get(name), *drawn)
+        yield _Entry(name, split, str(truth[1]), rows.get(name), *drawn)
     for name in sorted({*human, *salient} - experts.keys() - rows.keys()):
         file = benchmark[1] if benchmark is not None and name in human else points
         reason = "has masks or points of the human benchmark but no truth"
@@ -184,7 +186,7 @@ def _make_study(root: Path, entry: _Entry, missing: MissingImages) -> Item:
     parts = entry.name.split("_")
     if len(parts) != 4 or not parts[0].startswith("patient"):
         raise RecordError("name", "expected such as patient64541_study1_view1_frontal", kind="path")
-    draft = StudyDraft(entry.name, patient=parts[0], source="chexlocalize", number=entry.number)
+    draft = StudyDraft(entry.name, patient=parts[0], source="chexlocalize", number=0, file=entry.file)
     tail = f"{parts[0]}/{parts[1]}/{parts[2]}_{parts[3]}.jpg"
     folders = [f"{top}{name}/" for top in ("CheXpert/", "") for name in (entry.split, "valid")]
     key = find_image(root, (f"{folder}{tail}" for folder in folders)) or f"{folders[0]}{tail}"
@@ -193,6 +195,7 @@ def _make_study(root: Path, entry: _Entry, missing: MissingImages) -> Item:
     draft.add_image(root, key, _read_view(parts[3], entry.row), size=known, missing=missing)
     draft.facts = {"split": entry.split}
     labels = _state_row(draft, entry.row)
+    draft.defects.place = RecordPlace(entry.file)
     if truth is not None:
         _add_truth(draft, key, truth, () if labels is None else list_filled(labels))
     if human is not None:
@@ -208,6 +211,7 @@ def _state_row(draft: StudyDraft, row: Row | None) -> str | None:
     """State what a row of the table of labels says; returns the row, as `read_labels` gives it."""
     if row is None:
         return None
+    draft.defects.read_row(row)
     columns = find_columns(tuple(row.values))
     labels = read_labels(row, columns)
     state_labels(draft, labels, columns)

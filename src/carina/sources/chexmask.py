@@ -127,7 +127,7 @@ def read_chexmask(
 def _make_study(path: Path, root: Path, entry: _Entry) -> Item:
     row = read_row(path, entry.place)
     name = entry.key.replace("/", "_")
-    draft = StudyDraft(name, patient=name, source="chexmask", number=row.number)
+    draft = StudyDraft(name, patient=name, source="chexmask", number=row.number, file=row.file)
     key = find_image(root, (f"{entry.key}{ending}" for ending in (".jpg", ".png", ".dicom", ".dcm")))
     size = (row.integer("Width"), row.integer("Height"))
     if key is None:

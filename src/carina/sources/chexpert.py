@@ -72,10 +72,11 @@ class ImageName(NamedTuple):
 class _Entry:
     """One study: its labels as letters, and its images."""
 
-    __slots__ = ("age", "columns", "images", "labels", "number", "sex", "split")
+    __slots__ = ("age", "columns", "file", "images", "labels", "number", "sex", "split")
 
     def __init__(self, row: Row, split: Split, labels: str, columns: Mapping[str, str]) -> None:
-        self.number, self.split, self.labels, self.columns = row.number, split, labels, columns
+        self.file, self.number = row.file, row.number
+        self.split, self.labels, self.columns = split, labels, columns
         self.age, self.sex = read_age(row.values.get("Age", "")), read_sex(row.values.get("Sex", ""))
         self.images: list[tuple[ImageName, View]] = []
 
@@ -236,7 +237,9 @@ def _make_study(
     is_report_expected: bool,
 ) -> Item:
     first = entry.images[0][0]
-    draft = StudyDraft(first.study_id, patient=first.patient, source="chexpert", number=entry.number)
+    draft = StudyDraft(
+        first.study_id, patient=first.patient, source="chexpert", number=entry.number, file=entry.file
+    )
     for name, view in entry.images:
         key = find_image(root, (f"{name.path}.jpg", f"{name.path}.png"))
         draft.defects["image missing"] += key is None

@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
+from carina.sources._defects import RecordPlace
 from carina.sources._frames import box_corners
 from carina.sources._image_sets import (
     DEFECTS,
@@ -224,6 +225,7 @@ def _read_study(
         ids: set[str] = set()
         for number, content in found:
             place = f"{path}: annotations[{number - 1}]"
+            draft.defects.place = RecordPlace(f"{path}: annotations", number)
             _add_annotation(draft, image.key, decode(content), ids, settings.labels)
         return [draft.finish(assessed=settings.assessed)]
     except RecordError as error:

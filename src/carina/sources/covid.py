@@ -139,7 +139,9 @@ def _make_study(path: Path, entry: _Entry, licences: tuple[str, ...]) -> Item:
     licence = row.values.get("license", "").strip()
     if licences and licence not in licences:
         raise RecordError("license", f"is {licence!r}, and was not asked for", kind="licence")
-    draft = StudyDraft(_study_id(name), patient=row.required("patientid"), source="covid", number=row.number)
+    draft = StudyDraft(
+        _study_id(name), patient=row.required("patientid"), source="covid", number=row.number, file=row.file
+    )
     draft.defects["licence"] += not licence
     key = f"{row.text('folder') or 'images'}/{name}"
     image = draft.add_image(path, key, read_view(row.text("view")))
@@ -154,6 +156,7 @@ def _make_study(path: Path, entry: _Entry, licences: tuple[str, ...]) -> Item:
     if masks.is_file() and image.view != "lateral":
         _add_lungs(draft, key, masks)
     for segment in entry.segments:
+        draft.defects.read_row(segment)
         _add_segment(draft, key, path / SEGMENTS, segment)
     return draft.finish()
 

@@ -79,7 +79,9 @@ def read_covid_rural(path: Path) -> Stream:
 def _make_study(path: Path, row: Row, split: Split) -> Item:
     name = _stem(row.required(_FILE))
     patient = _PATIENT.match(name)
-    draft = StudyDraft(name, patient=patient[0] if patient else name, source="covid-rural", number=row.number)
+    draft = StudyDraft(
+        name, patient=patient[0] if patient else name, source="covid-rural", number=row.number, file=row.file
+    )
     key = find_image(path, possible_keys(name, (f"{IMAGES}/", "")))
     if key is None:
         raise RecordError("image", f"'{IMAGES}/{name}.jpg' is missing", kind="image missing")

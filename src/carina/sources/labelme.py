@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 
 import numpy as np
 
+from carina.sources._defects import RecordPlace
 from carina.sources._image_sets import (
     DEFECTS,
     Categories,
@@ -86,20 +87,19 @@ def read_labelme(
     labels = _list_labels(path, files) if looked_for == "listed" else ()
     settings = _Settings(path, images, names, looked_for, labels, compile_patient_pattern(patient_pattern))
     ids = name_studies(files)
-    for number, file in enumerate(files, start=1):
-        yield partial(
-            make_or_skip, _make_study, str(path / file), ids[file], file, ids[file], number, settings
-        )
+    for file in files:
+        yield partial(make_or_skip, _make_study, str(path / file), ids[file], file, ids[file], settings)
 
 
-def _make_study(file: str, study: str, number: int, settings: _Settings) -> Item:
+def _make_study(file: str, study: str, settings: _Settings) -> Item:
     content = _read_json(find_file(settings.root, file))
     key = _find_image(content, file, settings)
     draft = ImageSetDraft(
         study,
         patient=find_patient(settings.patient, key),
         source="labelme",
-        number=number,
+        number=0,
+        file=str(settings.root / file),
         categories=settings.categories,
     )
     draft.add_image(settings.images or settings.root, key, "unknown", size=_size(content))
@@ -109,6 +109,7 @@ def _make_study(file: str, study: str, number: int, settings: _Settings) -> Item
     if not isinstance(shapes, list):
         raise RecordError("shapes", f"is {describe(shapes)}, expected a list", kind="json")
     for place, shape in enumerate(shapes):
+        draft.defects.place = RecordPlace(draft.file, place + 1)
         _add_shape(draft, key, shape, f"shapes[{place}]")
     for label in _true_flags(content):
         draft.state_category(label)

@@ -176,7 +176,7 @@ class _Reader:
         question = ask(row.required("question"), read_answer(row.values.get("answer")), task=task)
         patient = read_mimic_id(row.required("subject_id"), "subject_id")
         study, shown = _find(row, "study_id", joined.study, patient)
-        number = f"{NAME}-{row.number}"
+        number = f"{NAME}-{row.number - 1}"  # of the question: the header is row 1
         if task != _DIFFERENCE:
             subject = Subject(case=number, study=study, patient=patient, split=split)
             return make_case(NAME, subject, question, [self._image(study, shown, "current")])

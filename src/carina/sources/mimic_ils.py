@@ -17,6 +17,7 @@ import numpy as np
 from msgspec import Meta
 
 from carina.sources._added import ADDED_DEFECTS, AddedFinding, Addition, add_to_study, unwrap, wrap
+from carina.sources._defects import RecordPlace
 from carina.sources._frames import fit_square
 from carina.sources._json import decode_as, read_entries
 from carina.sources._locations import locate
@@ -78,6 +79,8 @@ class _Folders(NamedTuple):
     images: Path
     missing: MissingImages
     frame: MaskFrame
+    file: str
+    """The file of the studies."""
 
 
 def _find_file(path: Path) -> Path:
@@ -133,7 +136,7 @@ def read_mimic_ils(
 ) -> Stream:
     """Read one study a study of the file, with its one image."""
     file = _find_file(path)
-    folders = _Folders(file.parent, images or file.parent, missing_images, mask_frame)
+    folders = _Folders(file.parent, images or file.parent, missing_images, mask_frame, str(file))
     for entry in read_entries(file, "grouped records"):
         group, _, study = entry.name.rpartition("/")
         place = f"{file}: {printable(entry.name)}"
@@ -154,6 +157,7 @@ def _make_study(folders: _Folders, study: str, split: Split | None, number: int,
         patient=f"p{read_mimic_id(record.subject_id, 'subject_id')}",
         source="mimic-ils",
         number=number,
+        file=folders.file,
     )
     image = _add_image(draft, folders, record)
     draft.facts = {"split": split, "report": _make_report(record)}
@@ -163,7 +167,7 @@ def _make_study(folders: _Folders, study: str, split: Split | None, number: int,
     item = draft.finish(assessed=Assessed(text=True))
     made, defects = unwrap(item)
     made = add_to_study(made, _describe(record.instruction_answer_pairs, image, folders), defects)
-    return wrap(item, made, defects, number)
+    return wrap(item, made, defects, RecordPlace(folders.file, number))
 
 
 def _add_image(draft: StudyDraft, folders: _Folders, record: _Record) -> Image:

@@ -14,6 +14,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from carina.sources._added import ADDED_DEFECTS, AddedFinding, Addition, add_to_study, unwrap, wrap
+from carina.sources._defects import DefectCounts, RecordPlace
 from carina.sources._joining import Join
 from carina.sources._record import RecordError, SourceError, printable
 from carina.sources._source import Inputs, Item, Skipped, Stream, source
@@ -52,6 +53,8 @@ class _Phrase(NamedTuple):
     width: int
     height: int
     split: str
+    number: int
+    """Of the row, or of the annotation in a JSON file."""
 
 
 class _CocoImage(msgspec.Struct):
@@ -108,7 +111,8 @@ def _index(path: Path) -> Iterator[tuple[str, RowPlace] | str]:
 
 
 def _make_addition(path: Path, places: Sequence[RowPlace], image: Image) -> Addition:
-    return describe_image([_read_phrase(_find_file(path), place) for place in places], image)
+    file = _find_file(path)
+    return describe_image([_read_phrase(file, place) for place in places], image, file)
 
 
 @source(
@@ -158,7 +162,9 @@ def _make_study(root: Path, file: Path, study: str, places: list[RowPlace], miss
         phrase = _read_phrase(file, place)
         by_image.setdefault(phrase.dicom_id, []).append(phrase)
     match = _PATH.fullmatch(next(iter(by_image.values()))[0].path)
-    draft = StudyDraft(study, patient=match[2] if match else study, source="ms-cxr", number=places[0].number)
+    draft = StudyDraft(
+        study, patient=match[2] if match else study, source="ms-cxr", number=places[0].number, file=str(file)
+    )
     draft.defects["patient"] += match is None
     for dicom_id, phrases in by_image.items():
         inner = _PATH.fullmatch(phrases[0].path)
@@ -167,13 +173,13 @@ def _make_study(root: Path, file: Path, study: str, places: list[RowPlace], miss
     item = draft.finish()
     made, defects = unwrap(item)
     for image, phrases in zip(made.images, by_image.values(), strict=True):
-        made = add_to_study(made, describe_image(phrases, image), defects)
-    return wrap(item, made, defects, places[0].number)
+        made = add_to_study(made, describe_image(phrases, image, file), defects)
+    return wrap(item, made, defects, RecordPlace(str(file), places[0].number))
 
 
-def describe_image(phrases: Sequence[_Phrase], image: Image) -> Addition:
+def describe_image(phrases: Sequence[_Phrase], image: Image, file: Path) -> Addition:
     """The findings of one image: one for each phrase and category, with all its boxes."""
-    defects = dict.fromkeys(("size", "region"), 0)
+    defects = DefectCounts()
     groups: dict[tuple[str, str], list[_Phrase]] = {}
     for phrase in phrases:
         groups.setdefault((phrase.category, " ".join(phrase.text.lower().split())), []).append(phrase)
@@ -181,6 +187,7 @@ def describe_image(phrases: Sequence[_Phrase], image: Image) -> Addition:
     for (category, _), own in groups.items():
         drawn = []
         for phrase in own:
+            defects.place = RecordPlace(str(file), phrase.number)
             if (phrase.width, phrase.height) != (image.width, image.height):
                 defects["size"] += 1
                 continue
@@ -233,6 +240,7 @@ def _parse_row(row: Row) -> _Phrase:
         width=row.integer("image_width"),
         height=row.integer("image_height"),
         split=split,
+        number=row.number,
     )
 
 
@@ -267,6 +275,7 @@ def _read_json(file: Path) -> tuple[_Phrase | Skipped, ...]:
                 one.width,
                 one.height,
                 image.split or "",
+                number,
             )
         )
     return tuple(found)

@@ -24,6 +24,7 @@ from carina.sources._added import (
     unwrap,
     wrap,
 )
+from carina.sources._defects import RecordPlace
 from carina.sources._joining import Join
 from carina.sources._mimic_images import read_mimic_id
 from carina.sources._record import RecordError, SourceError, describe
@@ -135,7 +136,7 @@ def read_ms_cxr_t(
     entries: dict[str, _Entry] = {}
     for row, _ in index_rows(file, _COLUMNS):
         try:
-            _add_pair(entries, _parse_row(row), row.number)
+            _add_pair(entries, _parse_row(row), row)
         except RecordError as error:
             yield Skipped.from_error(error, row.place)
     orders = _order_series(entries)
@@ -202,6 +203,7 @@ class _Entry:
     """One study: rows that compare it with a prior study, and rows in which it is the prior study."""
 
     patient: str
+    file: str
     number: int
     pairs: list[_Pair] = field(default_factory=list)
     later: list[_Pair] = field(default_factory=list)
@@ -215,14 +217,14 @@ class _Entry:
         )
 
 
-def _add_pair(entries: dict[str, _Entry], pair: _Pair, number: int) -> None:
+def _add_pair(entries: dict[str, _Entry], pair: _Pair, row: Row) -> None:
     for study in (pair.previous_study, pair.study):
         if study in entries and entries[study].patient != pair.patient:
             raise RecordError(
                 "subject_id", f"is {pair.patient}, but {study} is of {entries[study].patient}", kind="id"
             )
-    entries.setdefault(pair.previous_study, _Entry(pair.patient, number)).later.append(pair)
-    entries.setdefault(pair.study, _Entry(pair.patient, number)).pairs.append(pair)
+    entries.setdefault(pair.previous_study, _Entry(pair.patient, row.file, row.number)).later.append(pair)
+    entries.setdefault(pair.study, _Entry(pair.patient, row.file, row.number)).pairs.append(pair)
 
 
 def _order_series(entries: Mapping[str, _Entry]) -> dict[str, int]:
@@ -251,7 +253,7 @@ def _make_study(
     quality: LabelQuality,
     missing: MissingImages,
 ) -> Item:
-    draft = StudyDraft(study, patient=entry.patient, source="ms-cxr-t", number=entry.number)
+    draft = StudyDraft(study, patient=entry.patient, source="ms-cxr-t", number=entry.number, file=entry.file)
     for image in entry.images:
         key = f"files/{entry.patient[:3]}/{entry.patient}/{study}/{image}.jpg"
         draft.find_image(root, (key,), "unknown", missing)
@@ -266,7 +268,7 @@ def _make_study(
     made = add_to_study(made, _describe_prior(entry.later, quality), defects)
     if entry.pairs:
         made = add_to_study(made, _describe(entry.pairs, quality), defects)
-    return wrap(item, made, defects, entry.number)
+    return wrap(item, made, defects, RecordPlace(entry.file, entry.number))
 
 
 def _describe(pairs: Sequence[_Pair], quality: LabelQuality) -> Addition:

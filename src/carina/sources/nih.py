@@ -136,7 +136,9 @@ def _make_study(entry: _Entry, options: _Options) -> Item:
     row, path = entry.row, options.path
     name = row.required(_IMAGE)
     patient = f"{int(row.integer('Patient ID')):08d}"
-    draft = StudyDraft(name.rsplit(".", 1)[0], patient=patient, source="nih", number=row.number)
+    draft = StudyDraft(
+        name.rsplit(".", 1)[0], patient=patient, source="nih", number=row.number, file=row.file
+    )
     key = find_image(path, (f"{folder}/{name}" for folder in options.folders)) or f"images/{name}"
     draft.add_image(
         path,
@@ -156,6 +158,7 @@ def _make_study(entry: _Entry, options: _Options) -> Item:
         for label in _REREAD:
             answers[name_of(label)] = draft.state(label, entry.reread.choice(label, _YES_NO)).certainty
     for box in entry.boxes:
+        draft.defects.read_row(box)
         label = box.required("Finding Label")
         if _is_denied(label, answers):
             draft.defects["conflict"] += 1
@@ -164,6 +167,7 @@ def _make_study(entry: _Entry, options: _Options) -> Item:
             draft.defects["unlisted box"] += 1
         corner = [box.number_of(column) for column in ("Bbox [x", "y", "w", "h]")]
         draft.add_box(label, key, corner, annotator="radiologist")
+    draft.defects.read_row(row)
     for label in sorted(listed - {_NO_FINDING}):
         if _is_denied(label, answers):
             draft.defects["conflict"] += 1

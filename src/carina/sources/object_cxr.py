@@ -85,7 +85,7 @@ def _make_study(root: Path, row: Row, column: str, split: Split) -> Item:
     # Some copies of the tables have the path on the machine of the organisers.
     file = row.required(column).rsplit("/", 1)[-1]
     name = file.rsplit(".", 1)[0]
-    draft = StudyDraft(name, patient=name, source="object-cxr", number=row.number)
+    draft = StudyDraft(name, patient=name, source="object-cxr", number=row.number, file=row.file)
     folder = "dev" if split == "val" else split
     key = find_image(root, (f"{folder}/{file}", f"images/{file}", file)) or f"{folder}/{file}"
     image = draft.add_image(root, key, "unknown")

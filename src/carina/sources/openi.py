@@ -46,7 +46,9 @@ class _Report(NamedTuple):
     """One report, in either form."""
 
     uid: str
+    file: str
     number: int
+    """Of the row; 0 where the report is a file of its own."""
     sections: Mapping[Section, str]
     images: tuple[str, ...]
     """Names of image files without folder and ending, as the XML has them."""
@@ -111,14 +113,13 @@ def read_openi(
             uid = f"CXR{row.values.get('uid', '').strip()}"
             yield partial(make_or_skip, _read_row, row.place, uid, row, names, root, views, missing_images)
         return
-    for number, (name, content) in enumerate(_read_xml(path), start=1):
+    for name, content in _read_xml(path):
         place, uid = f"{path}: {printable(name)}", f"CXR{Path(name).stem}"
         if content is None:
             yield Skipped(place=place, reason=f"more than {MAX_XML:,} bytes", kind="xml", study=uid)
         else:
-            yield partial(
-                make_or_skip, _read_document, place, uid, content, number, root, projections, missing_images
-            )
+            make = partial(_read_document, content, f"{path}/{printable(name)}", root, projections)
+            yield partial(make_or_skip, make, place, uid, missing_images)
 
 
 # ---- the two forms --------------------------------------------------------------------------------------------------
@@ -149,7 +150,11 @@ def _read_xml(path: Path) -> Iterator[tuple[str, bytes | None]]:
 
 
 def _read_document(
-    content: bytes, number: int, root: Path, projections: Mapping[str, str], missing: Literal["skip", "keep"]
+    content: bytes,
+    file: str,
+    root: Path,
+    projections: Mapping[str, str],
+    missing: Literal["skip", "keep"],
 ) -> Item:
     if b"<!DOCTYPE" in content or b"<!ENTITY" in content:
         raise RecordError("", "declares entities, which a report does not", kind="xml")
@@ -164,7 +169,8 @@ def _read_document(
     shown = list(document.iter("parentImage"))
     report = _Report(
         uid=uid.get("id") or "",
-        number=number,
+        file=file,
+        number=0,
         sections=_keep_sections(sections),
         images=tuple(image.get("id") or "" for image in shown),
         caption=" ".join(caption.text or "" for image in shown for caption in image.iter("caption")),
@@ -183,6 +189,7 @@ def _read_row(
     coded = tuple(column for column in ("MeSH", "Problems") if row.values.get(column, "").strip())
     report = _Report(
         uid=f"CXR{row.integer('uid')}",
+        file=row.file,
         number=row.number,
         # Not by `Row.text`: "None" is what a report says of earlier images.
         sections=_keep_sections({name: row.values.get(name, "") for name in _SECTIONS}),
@@ -208,7 +215,7 @@ def _make_study(
         raise RecordError("parentImage", "the report names no image", kind="no image")
     if not report.sections:
         raise RecordError("AbstractText", "no section has text", kind="no text")
-    draft = StudyDraft(report.uid, patient=report.uid, source="openi", number=report.number)
+    draft = StudyDraft(report.uid, patient=report.uid, source="openi", number=report.number, file=report.file)
     draft.unmapped = report.unmapped
     for name in dict.fromkeys(report.images):
         key = find_image(root, _possible_keys(name))

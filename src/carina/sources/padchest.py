@@ -165,9 +165,12 @@ def _make_study(
     rows = [read_row(table, at) for at in entry.places]
     if method == "physician" and any(row.text("MethodLabel") != "Physician" for row in rows):
         raise RecordError("MethodLabel", "is not Physician", kind="method")
-    draft = StudyDraft(study, patient=entry.patient, source="padchest", number=rows[0].number)
+    draft = StudyDraft(
+        study, patient=entry.patient, source="padchest", number=rows[0].number, file=rows[0].file
+    )
     labels: dict[str, None] = {}
     for row in rows:
+        draft.defects.read_row(row)
         found = _read_labels(row.text("Labels"))
         draft.defects["labels"] += found is None
         labels |= dict.fromkeys(found or ())
@@ -177,6 +180,7 @@ def _make_study(
             "Labels", f"{unusable[0]!r} means that the study is not to be used", kind=unusable[0]
         )
     for row in rows:
+        draft.defects.read_row(row)
         _add_image(draft, root, row, missing)
     if not draft.images:
         raise RecordError("ImageID", f"{rows[0].text('ImageID')} is missing", kind="image missing")

@@ -13,6 +13,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from carina.sources._added import ADDED_DEFECTS, AddedFinding, Addition, add_to_study, unwrap, wrap
+from carina.sources._defects import RecordPlace
 from carina.sources._json import decode_as, read_entries
 from carina.sources._record import RecordError, SourceError
 from carina.sources._series import UNKNOWN, Place, order_studies
@@ -118,13 +119,14 @@ def read_padchest_gr(path: Path, *, images: ImageFolder = None) -> Stream:
             continue
         study = record.StudyID
         known = _Known(rows.get(study), places.get(study, UNKNOWN))
-        yield partial(make_or_skip, _make_study, where, study, images or path, entry.number, record, known)
+        make = partial(_make_study, images or path, str(file), entry.number, record, known)
+        yield partial(make_or_skip, make, where, study)
 
 
-def _make_study(root: Path, number: int, record: _Record, known: _Known) -> Item:
+def _make_study(root: Path, file: str, number: int, record: _Record, known: _Known) -> Item:
     row, place = known
     patient = record.StudyID if row is None else row.required("PatientID")
-    draft = StudyDraft(record.StudyID, patient=patient, source="padchest-gr", number=number)
+    draft = StudyDraft(record.StudyID, patient=patient, source="padchest-gr", number=number, file=file)
     draft.defects["patient"] += row is None
     key = find_image(root, (f"{folder}{record.ImageID}" for folder in _FOLDERS))
     image = draft.add_image(root, key or f"{_FOLDERS[0]}{record.ImageID}", "unknown")
@@ -137,7 +139,7 @@ def _make_study(root: Path, number: int, record: _Record, known: _Known) -> Item
     item = draft.finish(assessed=Assessed(text=True))
     study, defects = unwrap(item)
     study = add_to_study(study, _describe(record, image), defects)
-    return wrap(item, study, defects, number)
+    return wrap(item, study, defects, RecordPlace(file, number))
 
 
 def _describe(record: _Record, image: Image) -> Addition:

@@ -91,6 +91,7 @@ def read_rexgradient(
             make = partial(
                 _make_study,
                 entry,
+                file,
                 images or path,
                 split=split,
                 place=places.get(entry.name, UNKNOWN),
@@ -152,12 +153,14 @@ def _read_size(shape: Any) -> tuple[int, int] | None:  # noqa: ANN401 - JSON
     return None
 
 
-def _make_study(entry: Entry, root: Path, *, split: Split, place: Place, missing: MissingImages) -> Item:
+def _make_study(
+    entry: Entry, file: Path, root: Path, *, split: Split, place: Place, missing: MissingImages
+) -> Item:
     record = _read_record(entry.content)
     patient = _text(record, "PatientID")
     if not patient:
         raise RecordError("PatientID", "is empty", kind="empty")
-    draft = StudyDraft(entry.name, patient=patient, source="rexgradient", number=entry.number)
+    draft = StudyDraft(entry.name, patient=patient, source="rexgradient", number=entry.number, file=str(file))
     paths = _list(record, "ImagePath")
     views, shapes = (_list(record, field, len(paths)) for field in ("ImageViewPosition", "ImageShape"))
     for text, view, shape in zip(paths, views, shapes, strict=True):

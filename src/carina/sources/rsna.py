@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 import msgspec
 
 from carina.sources._converted import ConvertedImages, add_converted_image
+from carina.sources._defects import DefectCounts, add_defects
 from carina.sources._json import decode_as
 from carina.sources._record import RecordError, SourceError
 from carina.sources._source import Item, Skipped, Stream, source
@@ -44,10 +45,11 @@ class _Entry(NamedTuple):
     name: str
     """Of the image file, without its ending."""
     folders: tuple[str, ...]
+    file: str
     number: int
     labels: tuple[str, ...]
     boxes: tuple[tuple[float, float, float, float], ...]
-    defects: int
+    defects: DefectCounts
     """Boxes that cannot be read."""
 
 
@@ -94,9 +96,9 @@ def read_rsna(
 
 
 def _make_study(root: Path, entry: _Entry, missing: MissingImages) -> Item:
-    draft = StudyDraft(entry.study, patient=entry.study, source="rsna", number=entry.number)
+    draft = StudyDraft(entry.study, patient=entry.study, source="rsna", number=entry.number, file=entry.file)
     frame = add_converted_image(draft, root, entry.name, entry.folders, size=(SIDE, SIDE), missing=missing)
-    draft.defects["region"] += entry.defects
+    add_defects(draft.defects, entry.defects)
     for box in entry.boxes:
         draft.add_box(OPACITY, frame.image.key, frame.scale_box(box), annotator="consensus")
     has_opacity = bool(entry.boxes) or OPACITY in entry.labels
@@ -135,13 +137,15 @@ def _read_tables(path: Path) -> Iterator[tuple[str, _Entry | Skipped]]:
         except RecordError as error:
             yield place, _skip(place, name, error)
             continue
-        yield place, _Entry(name, name, folders, own[0].number, tuple(stated), boxes, defects)
+        yield place, _Entry(name, name, folders, own[0].file, own[0].number, tuple(stated), boxes, defects)
 
 
-def _read_boxes(rows: Sequence[Row]) -> tuple[tuple[tuple[float, float, float, float], ...], int, bool]:
-    """Boxes of an image, the number of those that cannot be read, and whether it has the target."""
+def _read_boxes(
+    rows: Sequence[Row],
+) -> tuple[tuple[tuple[float, float, float, float], ...], DefectCounts, bool]:
+    """Boxes of an image, those that cannot be read, and whether it has the target."""
     boxes: list[tuple[float, float, float, float]] = []
-    defects = positives = 0
+    defects, positives = DefectCounts(), 0
     for row in rows:
         if row.choice("Target", {"1": True, "0": False}):
             positives += 1
@@ -149,7 +153,8 @@ def _read_boxes(rows: Sequence[Row]) -> tuple[tuple[tuple[float, float, float, f
                 x, y, width, height = (row.number_of(column) for column in _BOX)
                 boxes.append((x, y, width, height))
             except RecordError:
-                defects += 1
+                defects.read_row(row)
+                defects["region"] += 1
     return tuple(boxes), defects, positives > 0
 
 
@@ -226,6 +231,13 @@ def _read_export(path: Path) -> Iterator[tuple[str, _Entry | Skipped]]:
         yield (
             place,
             _Entry(
-                study, found[0], (found[1], f"images/{found[1]}", "images/", ""), number, labels, boxes, 0
+                study,
+                found[0],
+                (found[1], f"images/{found[1]}", "images/", ""),
+                str(path),
+                number,
+                labels,
+                boxes,
+                DefectCounts(),
             ),
         )

@@ -61,17 +61,18 @@ def read_siim(
 
 def _make_study(root: Path, rows: Sequence[Row], missing: MissingImages) -> Item:
     name = rows[0].required(_IMAGE)
-    draft = StudyDraft(name, patient=name, source="siim", number=rows[0].number)
+    draft = StudyDraft(name, patient=name, source="siim", number=rows[0].number, file=rows[0].file)
     folders = ("", "images/", "dicom-images-train/")
     image = add_converted_image(draft, root, name, folders, size=(SIDE, SIDE), missing=missing).image
-    drawn = [text for row in rows if (text := row.required(_RUNS)) != NONE]
+    drawn = [(row, text) for row in rows if (text := row.required(_RUNS)) != NONE]
     if not drawn:
         draft.state(FINDING, "absent")
         return draft.finish(assessed=assess_labels((FINDING,)))
     draft.state(FINDING)
     draft.defects["conflict"] += len(rows) - len(drawn)
     parts: list[Region] = []
-    for text in drawn:
+    for row, text in drawn:
+        draft.defects.read_row(row)
         try:
             parts.append(Region.from_siim(text, height=SIDE, width=SIDE))
         except RegionError:

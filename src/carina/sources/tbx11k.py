@@ -53,6 +53,8 @@ class _Entry(NamedTuple):
     """One image, in either form."""
 
     file: str
+    """Path of the image."""
+    table: str
     number: int
     split: Split | None
     kind: str
@@ -112,7 +114,11 @@ def read_tbx11k(path: Path, *, missing_images: MissingImages = "skip", images: I
 
 def _make_study(root: Path, entry: _Entry, missing: MissingImages) -> Item:
     draft = StudyDraft(
-        _study_id(entry.file), patient=_study_id(entry.file), source="tbx11k", number=entry.number
+        _study_id(entry.file),
+        patient=_study_id(entry.file),
+        source="tbx11k",
+        number=entry.number,
+        file=entry.table,
     )
     key = (
         find_image(root, (f"{folder}{entry.file}" for folder in ("imgs/", "images/", "")))
@@ -177,7 +183,7 @@ def _read_coco(path: Path, split: Split) -> Iterator[_Entry]:
         boxes.setdefault(one.image_id, []).append(_Box(label, label, one.bbox))
     for number, image in enumerate(export.images, start=1):
         kind = image.file_name.split("/", 1)[0] if "/" in image.file_name else ""
-        yield _Entry(image.file_name, number, split, kind, tuple(boxes.get(image.id, ())))
+        yield _Entry(image.file_name, str(path), number, split, kind, tuple(boxes.get(image.id, ())))
 
 
 # ---- the simplified form --------------------------------------------------------------------------------------------
@@ -194,7 +200,7 @@ def _read_table(root: Path, rows: Sequence[Row], missing: MissingImages) -> Item
     kind = _TUBERCULOSIS if has_target else first.values.get("image_type", "").strip()
     split = read_split(first.values.get("source", ""))
     return _make_study(
-        root, _Entry(first.required("fname"), first.number, split, kind, tuple(boxes)), missing
+        root, _Entry(first.required("fname"), first.file, first.number, split, kind, tuple(boxes)), missing
     )
 
 

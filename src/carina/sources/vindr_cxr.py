@@ -156,7 +156,7 @@ def _make_study(
 ) -> Item:
     boxes, labels = rows
     name = boxes[0].required("image_id")
-    draft = StudyDraft(name, patient=name, source="vindr-cxr", number=boxes[0].number)
+    draft = StudyDraft(name, patient=name, source="vindr-cxr", number=boxes[0].number, file=boxes[0].file)
     frame = add_converted_image(
         draft, place.root, name, place.folders, size=size, missing=place.missing_images
     )
@@ -167,6 +167,7 @@ def _make_study(
     stated = dict.fromkeys((*_read_labels(labels), *drawn))
     state_votes(draft, (_make_vote(key, reader, label) for reader, label in stated), {key: readers})
     for row, (reader, label) in zip(boxes, drawn, strict=True):
+        draft.defects.read_row(row)
         if label != NO_FINDING:
             x1, y1, x2, y2 = row.numbers_or_nan(_CORNERS)
             draft.add_box(label, key, frame.scale_box((x1, y1, x2 - x1, y2 - y1)), annotator=reader)

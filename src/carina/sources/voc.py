@@ -9,6 +9,7 @@ from xml.etree.ElementTree import Element
 
 from msgspec import Meta
 
+from carina.sources._defects import RecordPlace
 from carina.sources._image_sets import (
     DEFECTS,
     IMAGE_ENDINGS,
@@ -96,10 +97,8 @@ def read_voc(
         corners,
     )
     ids = name_studies(files)
-    for number, file in enumerate(files, start=1):
-        yield partial(
-            make_or_skip, _make_study, str(path / file), ids[file], file, ids[file], number, settings
-        )
+    for file in files:
+        yield partial(make_or_skip, _make_study, str(path / file), ids[file], file, ids[file], settings)
 
 
 def _list_labels(path: Path, files: list[str]) -> tuple[str, ...]:
@@ -113,7 +112,7 @@ def _list_labels(path: Path, files: list[str]) -> tuple[str, ...]:
     return tuple(sorted(found - {""}))
 
 
-def _make_study(file: str, study: str, number: int, settings: _Settings) -> Item:
+def _make_study(file: str, study: str, settings: _Settings) -> Item:
     root = read_xml(find_file(settings.root, file))
     if root.tag != "annotation":
         raise RecordError("", f"the root is {describe(root.tag)}, expected annotation", kind="xml")
@@ -122,12 +121,14 @@ def _make_study(file: str, study: str, number: int, settings: _Settings) -> Item
         study,
         patient=find_patient(settings.patient, key),
         source="voc",
-        number=number,
+        number=0,
+        file=str(settings.root / file),
         categories=settings.categories,
     )
     draft.add_image(settings.images, key, "unknown", size=_size(root))
     draft.facts["split"] = find_split(file)
     for place, item in enumerate(root.findall("object"), start=1):
+        draft.defects.place = RecordPlace(draft.file, place)
         _add_object(draft, key, item, place, settings.corners)
     return draft.finish(assessed=assess(settings.looked_for, settings.labels, settings.categories))
 

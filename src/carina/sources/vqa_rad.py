@@ -128,4 +128,4 @@ class _Reader(RecordReader):
         case = make_case(NAME, subject, question, [found])
         if image not in self.shared:
             return case
-        return Repaired(record=case, number=number, defects={_BOTH_SPLITS: 1})
+        return Repaired(record=case, number=number, file=str(self.file), defects={_BOTH_SPLITS: 1})

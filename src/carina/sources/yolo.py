@@ -6,6 +6,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Final, NamedTuple
 
+from carina.sources._defects import RecordPlace
 from carina.sources._encodings import decode_file
 from carina.sources._frames import Frame, box_corners
 from carina.sources._image_sets import (
@@ -93,7 +94,7 @@ def read_yolo(
     ids = name_studies(images)
     unused = {file for file in list_files(path, (".txt",)) if _is_label_file(file)}
     taken: set[str] = set()
-    for number, key in enumerate(images, start=1):
+    for key in images:
         file = label_file(key)
         if file in taken:
             reason = f"{file} belongs to another image of the same name"
@@ -101,7 +102,7 @@ def read_yolo(
             continue
         taken.add(file)
         unused.discard(file)
-        yield partial(_read_study, key, file, ids[key], number, settings)
+        yield partial(_read_study, key, file, ids[key], settings)
     for file in sorted(unused):
         yield Skipped(
             place=str(path / file), field="image", reason="there is no image for it", kind="not joined"
@@ -176,25 +177,27 @@ def _is_label_file(file: str) -> bool:
     )
 
 
-def _read_study(key: str, file: str, study: str, number: int, settings: _Settings) -> list[Item]:
+def _read_study(key: str, file: str, study: str, settings: _Settings) -> list[Item]:
     try:
-        return [_make_study(key, file, study, number, settings)]
+        return [_make_study(key, file, study, settings)]
     except RecordError as error:
         place = str(settings.root / (key if error.field == "image" else file))
         return [Skipped.from_error(error, place, study=study)]
 
 
-def _make_study(key: str, file: str, study: str, number: int, settings: _Settings) -> Item:
+def _make_study(key: str, file: str, study: str, settings: _Settings) -> Item:
     draft = ImageSetDraft(
         study,
         patient=find_patient(settings.patient, key),
         source="yolo",
-        number=number,
+        number=0,
+        file=str(settings.root / file),
         categories=settings.categories,
     )
     draft.add_image(settings.root, key, "unknown")
     draft.facts["split"] = find_split(key)
     for line, text in enumerate(_read_lines(settings.root, file, draft), start=1):
+        draft.defects.place = RecordPlace(draft.file, line)
         if text.strip():
             _add_line(draft, key, text.split(), f"line {line}", settings.labels)
     return draft.finish(assessed=settings.assessed)

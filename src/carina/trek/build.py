@@ -17,12 +17,13 @@ import msgspec
 import numpy as np
 import pyarrow.compute as pc
 
-from carina.cases import Benchmark, Manifest, Provenance, complete_part, open_benchmark
+from carina.cases import Benchmark, Manifest, Provenance, complete_part
 from carina.cases.building import (
     check_choice,
     count_conflicts,
     ensure_open,
     open_build,
+    open_built,
     provenance_of,
     read_finished,
     write_conflicts,
@@ -134,6 +135,7 @@ def build_trek(
 
     Raises:
         CarinaError: An option is wrong, or the directory holds another benchmark.
+        carina.cases.NoCasesError: No study can be asked about; `skipped.csv` gives the reasons.
 
     Example:
         >>> from carina.trek import build_trek
@@ -174,7 +176,7 @@ def build_trek(
             accept_terms=accept_terms,
             progress=advance,
         )
-    return open_benchmark(directory, verify=False)
+    return open_built(directory)
 
 
 def _build(

@@ -205,7 +205,8 @@ def _read_subjects(task: Task, words: Language) -> Iterator[tuple[int, Subject |
     for place, stored, drawn in read_part_studies(task):
         subject = None
         try:
-            study = combine_for(stored, job.options).study
+            combined = combine_for(stored, job.options)
+            study = combined.study
             if reason_to_skip(study) is None:
                 subject = subject_of(
                     study,
@@ -213,6 +214,7 @@ def _read_subjects(task: Task, words: Language) -> Iterator[tuple[int, Subject |
                     known=job.survey.by_source.get(study.source, ()),
                     most_images=job.options.most_images,
                     structures=drawn,
+                    is_report_overruled=combined.is_report_overruled,
                 )
         except _CONTRADICTION_ERRORS as error:
             _skip_or_stop(stored.id, error, job.on_error)

@@ -156,6 +156,8 @@ class Subject:
     """By kind, how many names of the set are neither recorded nor looked for."""
     disputed: Mapping[Kind, int]
     """By kind, about how many names the records and the report contradict each other."""
+    is_report_overruled: bool = False
+    """Whether something that the report contradicts counts all the same, so that the report is no key."""
     things: list[Thing] = field(init=False)
     by_id: dict[str, Thing] = field(init=False)
     stratum: str = field(init=False)
@@ -202,11 +204,13 @@ def subject_of(
     known: Sequence[tuple[Kind, str]],
     most_images: int,
     structures: Structures | None = None,
+    is_report_overruled: bool = False,
 ) -> Subject:
     """The subject of a study. `known` lists what its source records anywhere: of these names, those that were looked
     for and that the study does not record are absent.
 
-    Give `structures` where the study was read without its anatomy.
+    Give `structures` where the study was read without its anatomy, and `is_report_overruled` where the study keeps what
+    its report contradicts.
     """
     findings = [_read_finding(one, words) for one in study.findings if _is_named(one, words)]
     devices = [_read_device(one, words) for one in study.devices if _is_named(one, words)]
@@ -237,6 +241,7 @@ def subject_of(
         looked_for=looked_for,
         unknown=unknown,
         disputed=_count_disputed(study),
+        is_report_overruled=is_report_overruled,
     )
 
 

@@ -29,6 +29,7 @@ READERS: Final = "readers"
 METRICS: Final = {
     "presence": "agrees with most of the other readers on presence",
     "boxes": "mean IoU of the best pairs of boxes",
+    "localised": "right localisations: the mean IoU of the best pairs of boxes is 0.5 or more",
     "iou": "IoU",
     "dice": "Dice",
     "pointing": "share of what the reader drew that lies in what the others drew",

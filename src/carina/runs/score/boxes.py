@@ -9,13 +9,10 @@ from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 
 from carina.cases import Box, Case, Key, Step
+from carina.cases.boxes import is_localised
 from carina.cases.model import Frame
 from carina.runs.records import Scores
 
-RIGHT: Final = 0.5
-"""Mean intersection over union from which an answer counts as right."""
-_ROUNDING: Final = 1e-9
-"""Tolerance for frames that were converted in floating point."""
 _MOST: Final = 1000
 """Boxes of an answer that are compared; further ones count as boxes without a partner."""
 _SIDES: Final[dict[Frame, float]] = {"percent": 100.0, "unit": 1.0, "thousand": 1000.0}
@@ -35,7 +32,7 @@ class _ComparableBox(NamedTuple):
 def score_boxes(case: Case, step: Step, boxes: Sequence[Box] | None) -> Scores:
     """Score the boxes of an answer; None for an answer in which no box could be read."""
     overlap = 0.0 if boxes is None else mean_iou(case, key_boxes(case, step.key), boxes)
-    return Scores(correct=overlap >= RIGHT - _ROUNDING, score=overlap, iou=overlap)
+    return Scores(correct=is_localised(overlap), score=overlap, iou=overlap)
 
 
 def key_boxes(case: Case, key: Key) -> tuple[Box, ...]:

@@ -9,6 +9,7 @@ from msgspec import Meta
 
 from carina.sources._added import ADDED_DEFECTS, Addition, add_to_study, unwrap, wrap
 from carina.sources._archives import Archive
+from carina.sources._defects import RecordPlace
 from carina.sources._joining import Join
 from carina.sources._mimic_images import read_mimic_id
 from carina.sources._record import RecordError, SourceError
@@ -228,7 +229,7 @@ def _make_study(folders: _Folders, number: int, listed: _Listed, pictures: Seque
     made, defects = unwrap(item)
     for addition in additions:
         made = add_to_study(made, addition, defects)
-    return wrap(item, made, defects, number)
+    return wrap(item, made, defects, RecordPlace(number=number))
 
 
 def _add_picture(draft: StudyDraft, folders: _Folders, listed: _Listed, picture: _Picture) -> Addition:

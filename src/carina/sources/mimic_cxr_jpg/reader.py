@@ -206,7 +206,9 @@ def _make_study(
     open_images: bool,
 ) -> Item:
     entry = known.entry
-    draft = StudyDraft(known.study, patient=entry.patient, source="mimic-cxr-jpg", number=entry.number)
+    draft = StudyDraft(
+        known.study, patient=entry.patient, source="mimic-cxr-jpg", number=entry.number, file=entry.file
+    )
     folder = f"files/{entry.patient[:3]}/{entry.patient}/{known.study}"
     for dicom_id, view, width, height in entry.images:
         key = f"{folder}/{dicom_id}.jpg"
@@ -228,7 +230,9 @@ def _make_study(
     }  # fmt: skip
     item = draft.finish(assessed=_assess(known, is_report_read=facts and report is not None))
     trusted = () if known.expert is None else list_filled(known.expert[0])
-    return add_report_facts(item, trusted=trusted, number=entry.number) if facts and report else item
+    if not facts or report is None:
+        return item
+    return add_report_facts(item, trusted=trusted, number=entry.number, file=entry.file)
 
 
 def _assess(known: _Known, *, is_report_read: bool) -> Assessed:

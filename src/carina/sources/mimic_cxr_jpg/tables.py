@@ -29,10 +29,10 @@ class ImageRow(NamedTuple):
 class StudyRows:
     """One study: its images, its time, and the numbers of its rows."""
 
-    __slots__ = ("date", "images", "number", "patient", "time")
+    __slots__ = ("date", "file", "images", "number", "patient", "time")
 
-    def __init__(self, patient: str, number: int) -> None:
-        self.patient, self.number = patient, number
+    def __init__(self, patient: str, file: str, number: int) -> None:
+        self.patient, self.file, self.number = patient, file, number
         self.images: list[ImageRow] = []
         self.date: datetime.date | None = None
         self.time: tuple[datetime.date, float] | None = None
@@ -84,7 +84,7 @@ def _add_row(row: Row, entries: dict[str, StudyRows]) -> None:
         row.integer("Columns"),
         row.integer("Rows"),
     )
-    entry = entries.setdefault(study, StudyRows(patient, row.number))
+    entry = entries.setdefault(study, StudyRows(patient, row.file, row.number))
     if entry.patient != patient:
         raise RecordError("subject_id", f"is {patient}, but {study} is of {entry.patient}", kind="patient")
     if any(known.dicom_id == picture.dicom_id for known in entry.images):

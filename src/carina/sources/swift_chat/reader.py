@@ -103,6 +103,7 @@ def _read_entry(file: Path, images: Path | None, entry: Entry) -> Repaired | Ski
         return Repaired(
             record=found.case,
             number=entry.number,
+            file=str(file),
             defects=cast("dict[str, int]", dict(found.defects)),
             unmapped=tuple(found.unmapped),
         )

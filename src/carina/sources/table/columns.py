@@ -70,6 +70,8 @@ class ColumnMap(_Part, frozen=True, kw_only=True, omit_defaults=True):
     sex: str | None = None
     split: str | None = None
     annotator: str | None = None
+    comparisons: tuple[str, ...] = ()
+    """Readers, by their names in the column of annotators, who are compared with the truth and are no part of it."""
     size: tuple[str, str] | None = None
     """Width and height of the image that boxes were drawn on."""
     findings: dict[str, str] = {}
@@ -148,6 +150,8 @@ def check_column_map(found: ColumnMap, columns: Iterable[str], where: str) -> No
     for column, name in found.findings.items():
         if not name.strip():
             raise SourceError(f"{where}: findings: {describe(column)} has no name of a finding")
+    if found.comparisons and found.annotator is None:
+        raise SourceError(f"{where}: comparisons: no column of annotators names these readers")
     if found.box is not None and len(found.box.columns) not in (1, 4):
         raise SourceError(
             f"{where}: box: {len(found.box.columns)} columns, expected 4, or 1 that holds all numbers"
@@ -199,6 +203,8 @@ def apply_options(found: Mapping[str, Any], options: Mapping[str, Any]) -> dict[
     for option, field in OPTIONS.items():
         if options.get(option) is not None:
             fields[field] = options[option]
+    if options.get("comparison_reader"):
+        fields["comparisons"] = list(options["comparison_reader"])
     if options.get("finding_column"):
         fields["findings"] = {column: column for column in options["finding_column"]}
     for field, parts in PARTS.items():

@@ -35,7 +35,7 @@ from carina.sources.table.columns import (
 from carina.sources.table.guess import SAMPLE, guess_columns, list_region_columns
 from carina.sources.table.images import ImageFinder
 from carina.sources.table.rows import Table
-from carina.sources.table.study import NamedRow, Settings, read_study
+from carina.sources.table.study import NamedRow, Settings, is_comparison, read_study
 from carina.studies.vocabulary import Scope
 
 
@@ -121,6 +121,13 @@ def read_table(
     sex_column: Annotated[str | None, Meta(description="Column of the sex.")] = None,
     split_column: Annotated[str | None, Meta(description="Column of the split: train, val or test.")] = None,
     annotator_column: Annotated[str | None, Meta(description="Column that names who drew a region.")] = None,
+    comparison_reader: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="Reader, by the name in the column of annotators, whose regions are compared with the truth "
+            "and are no part of it; repeat for several."
+        ),
+    ] = (),
     finding_column: Annotated[
         tuple[str, ...],
         Meta(description="Column of one finding (1, 0, -1, yes, no, ...); repeat for several."),
@@ -291,7 +298,7 @@ def _read_overview(table: Table, found: ColumnMap, finder: ImageFinder) -> _Over
             studies[one.name] = one
         if times.get(one.name) is None:
             times[one.name] = _time(row, found)
-        if found.label is not None:
+        if found.label is not None and not is_comparison(row, found):
             overview.labels.update(split_labels(row.values.get(found.label, ""), found.separator))
     overview.ids = _name_all(studies.values())
     if found.patient is not None:

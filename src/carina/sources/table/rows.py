@@ -177,7 +177,7 @@ def _excel_columns(path: Path) -> list[str]:
 def _excel_rows(path: Path, columns: Sequence[str]) -> Iterator[Row]:
     rows = _excel_values(path)
     header = [_format_cell(value).strip() for value in next(rows, ())]
-    for number, values in enumerate(rows, start=1):
+    for number, values in enumerate(rows, start=2):
         cells = dict.fromkeys(columns, "")
         cells |= {name: _format_cell(value) for name, value in zip(header, values, strict=False) if name}
         if any(cells.values()):

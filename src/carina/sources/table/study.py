@@ -1,17 +1,19 @@
 """One study from its rows in a table of one's own."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple, TypeVar, cast
 
 import msgspec
 
 from carina.reports.sections import split_sections, split_sentences
+from carina.sources._defects import DefectCounts
 from carina.sources._frames import Frame, box_corners
 from carina.sources._image_sets import ImageSetDraft, assess
 from carina.sources._record import RecordError, describe
 from carina.sources._series import Place
 from carina.sources._source import Item, Skipped
+from carina.sources._study_draft import Drawing
 from carina.sources._tables import Row
 from carina.sources._values import read_age, read_sex, read_split, read_view
 from carina.sources._votes import Vote, state_votes
@@ -73,6 +75,8 @@ class _StudyMaker:
     def __init__(self, study: str, rows: Sequence[NamedRow], settings: Settings) -> None:
         self.study, self.rows, self.settings, self.columns = study, rows, settings, settings.columns
         self.place = rows[0].row.place
+        self.defects: DefectCounts | None = None
+        """Of the study, as soon as there is a draft of it."""
 
     def make(self, place: Place, listed: Assessed | None) -> Item:
         patient = self._agreed(self.columns.patient, str)
@@ -82,20 +86,27 @@ class _StudyMaker:
                 self.columns.patient or "", f"the rows of the study name {names}", kind="patient"
             )
         draft = ImageSetDraft(
-            self.study, patient=next(iter(patient), None), source="table", number=self.rows[0].row.number,
-        )  # fmt: skip
+            self.study,
+            patient=next(iter(patient), None),
+            source="table",
+            number=self.rows[0].row.number,
+            file=self.rows[0].row.file,
+        )
+        self.defects = draft.defects
         self._add_images(draft)
         # What was looked for and is not stated would be absent.
         is_listed = listed is not None and listed.findings != "unknown"
         stated = _State(draft, self.columns, "uncertain" if is_listed else None)
         readers = self._state_votes(stated)
-        for one in self._each_row():
+        for one in self._each_row(is_truth=True):
             _add_regions(draft, one, self.settings)
         if not readers:
-            for one in self._each_row():
+            for one in self._each_row(is_truth=True):
                 stated.add_row(one.row)
         if self.columns.blank == "absent":
             stated.add_absent()
+        for one in self._each_row(is_truth=False):
+            _add_comparison(draft, one, self.settings)
         draft.facts |= {
             "order": place.order,
             "prior": place.prior,
@@ -111,7 +122,7 @@ class _StudyMaker:
         if columns.annotator is None:
             return ()
         readers: dict[str, dict[str, None]] = {one.key: {} for one in self.rows}
-        for one in self._each_row():
+        for one in self._each_row(is_truth=True):
             if one.row.text(columns.annotator) or _has_statement(one.row, columns):
                 readers[one.key][_reader(one.row, columns)] = None
         names = sorted({reader for own in readers.values() for reader in own})
@@ -119,7 +130,7 @@ class _StudyMaker:
             return ()
         drawn: list[Vote] = []
         others: list[Vote] = []
-        for one in self._each_row():
+        for one in self._each_row(is_truth=True):
             own = [
                 Vote(one.key, _reader(one.row, columns), label, certainty)
                 for label, certainty in stated.read_row(one.row, with_drawn=True)
@@ -130,9 +141,14 @@ class _StudyMaker:
         state_votes(stated.draft, [*drawn, *others], readers)
         return tuple(names)
 
-    def _each_row(self) -> Iterator[NamedRow]:
+    def _each_row(self, *, is_truth: bool | None = None) -> Iterator[NamedRow]:
+        """The rows, or those that are part of the truth, or those of readers who are compared with it."""
         for one in self.rows:
+            if is_truth is not None and is_truth == is_comparison(one.row, self.columns):
+                continue
             self.place = one.row.place
+            if self.defects is not None:
+                self.defects.read_row(one.row)
             yield one
 
     def _agreed(self, column: str | None, read: Callable[[str], T]) -> list[T]:
@@ -202,6 +218,13 @@ def _certainty(row: Row, columns: ColumnMap) -> Certainty | None:
 
 def _reader(row: Row, columns: ColumnMap) -> str:
     return (row.text(columns.annotator) if columns.annotator else "") or ANNOTATOR
+
+
+def is_comparison(row: Row, columns: ColumnMap) -> bool:
+    """Whether a row is by a reader who is compared with the truth, and no part of it."""
+    if columns.annotator is None or not columns.comparisons:
+        return False
+    return row.values.get(columns.annotator, "").strip() in columns.comparisons
 
 
 def _has_statement(row: Row, columns: ColumnMap) -> bool:
@@ -287,13 +310,35 @@ def _add_regions(draft: ImageSetDraft, one: NamedRow, settings: Settings) -> Non
     if certainty == "absent":
         draft.defects["conflict"] += len(texts)
         return
-    pen = _Pen(draft, labels[0], one.key, _reader(row, columns), certainty)
+    _draw(_Pen(draft, labels[0], one.key, _reader(row, columns), certainty), texts, row, settings)
+
+
+def _add_comparison(draft: ImageSetDraft, one: NamedRow, settings: Settings) -> None:
+    """Add what a reader drew for comparison with the truth; a reader who denies a finding has drawn nothing of it."""
+    columns, row = settings.columns, one.row
+    texts = _region_texts(row, columns)
+    certainty = _certainty(row, columns) or "uncertain"
+    named = [label for label in _labels(row, columns) if not is_no_finding(label)]
+    labels = named or _sole_finding(row, columns)
+    reader = _reader(row, columns)
+    if certainty == "absent":
+        for label in labels:
+            draft.compare_region(Drawing(label, one.key, "box", reader), None)
+    elif len(labels) != 1:
+        draft.defects["unnamed"] += len(texts)
+    else:
+        _draw(_Pen(draft, labels[0], one.key, reader, certainty, is_comparison=True), texts, row, settings)
+
+
+def _draw(pen: "_Pen", texts: "Iterable[tuple[str, _AddRegions]]", row: Row, settings: Settings) -> None:
+    """Add the regions of a row; where one cannot be read, what it shows is stated all the same."""
     for text, add in texts:
         try:
             add(pen, text, row, settings)
         except RegionError as error:
-            draft.state_category(labels[0], certainty)
-            draft.defects["mask missing" if isinstance(error, MissingMaskError) else "region"] += 1
+            if not pen.is_comparison:
+                pen.draft.state_category(pen.label, pen.certainty)
+            pen.draft.defects["mask missing" if isinstance(error, MissingMaskError) else "region"] += 1
 
 
 def _sole_finding(row: Row, columns: ColumnMap) -> list[str]:
@@ -315,6 +360,7 @@ class _Pen(NamedTuple):
     key: str
     annotator: str
     certainty: Certainty
+    is_comparison: bool = False
 
     @property
     def image(self) -> Image:
@@ -341,7 +387,12 @@ def _add_boxes(pen: _Pen, text: str, row: Row, settings: Settings) -> None:
             box_corners(numbers, box.form), width=pen.image.width, height=pen.image.height
         )
         pen.draft.draw_box(
-            pen.label, pen.key, corners.tolist(), annotator=pen.annotator, certainty=pen.certainty
+            pen.label,
+            pen.key,
+            corners.tolist(),
+            annotator=pen.annotator,
+            certainty=pen.certainty,
+            is_comparison=pen.is_comparison,
         )
 
 
@@ -352,7 +403,14 @@ def _add_polygons(pen: _Pen, text: str, row: Row, settings: Settings) -> None:
     rings = [
         frame.to_pixels(ring, width=pen.image.width, height=pen.image.height) for ring in read_polygons(text)
     ]
-    pen.draft.draw_polygons(pen.label, pen.key, rings, annotator=pen.annotator, certainty=pen.certainty)
+    pen.draft.draw_polygons(
+        pen.label,
+        pen.key,
+        rings,
+        annotator=pen.annotator,
+        certainty=pen.certainty,
+        is_comparison=pen.is_comparison,
+    )
 
 
 def _add_mask(pen: _Pen, text: str, row: Row, settings: Settings) -> None:
@@ -368,7 +426,12 @@ def _add_mask(pen: _Pen, text: str, row: Row, settings: Settings) -> None:
     if mask.dialect != "path" and region.is_empty:
         return  # run lengths that state that there is nothing
     pen.draft.draw_region(
-        pen.label, pen.key, lambda: region, annotator=pen.annotator, certainty=pen.certainty
+        pen.label,
+        pen.key,
+        lambda: region,
+        annotator=pen.annotator,
+        certainty=pen.certainty,
+        is_comparison=pen.is_comparison,
     )
 
 

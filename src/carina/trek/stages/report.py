@@ -1,8 +1,8 @@
 """Stage 8: the report, or a section of it.
 
 The key is the study's own report where it has one, else it is composed from the findings, where all of them are known.
-Excerpts of a report are no report, and a report that contradicts what is recorded is no key. A sentence in which
-de-identification has removed something is left out of the key: nobody can know what it said.
+Excerpts of a report are no report, and a report that contradicts what the other stages take for true is no key. A
+sentence in which de-identification has removed something is left out of the key: nobody can know what it said.
 """
 
 from typing import Final
@@ -75,7 +75,7 @@ def _ask_sections(
 def _list_sections(draft: ConversationDraft) -> list[ReportSection]:
     """Sections of the report; composed from the findings where the study has no report."""
     report = draft.subject.study.report
-    if draft.subject.study.assessed.disputed:
+    if draft.subject.study.assessed.disputed or draft.subject.is_report_overruled:
         draft.leave_out("full report", IN_CONFLICT)
         return []
     written = (
