@@ -143,6 +143,14 @@ def test_a_decompression_bomb_is_refused_from_its_header(tmp_path):
             read(path)
 
 
+def test_a_side_longer_than_any_image_has_is_refused_from_the_header(tmp_path):
+    path = tmp_path / "wide.png"
+    path.write_bytes(bomb(70_000, 1))
+    for read in (read_header, read_pixels):
+        with pytest.raises(ImageError, match=r"wide\.png: 70000 x 1 pixels, expected sides of up to 65,535"):
+            read(path)
+
+
 def test_bytes_of_all_channels_are_limited_from_the_header(tmp_path):
     """9900 x 9900 pixels of 16-bit colour with transparency are within the limit of pixels, and 784 MB decoded."""
     (tmp_path / "deep.png").write_bytes(bomb(9_900, 9_900, bits=16, colour=6))

@@ -8,7 +8,7 @@ from hypothesis.extra import numpy as hnp
 from pycocotools import mask as coco
 
 from carina.store.errors import RegionError
-from carina.studies import rle
+from carina.studies import Region, rle
 
 masks = hnp.arrays(np.bool_, st.tuples(st.integers(1, 12), st.integers(1, 9)))
 
@@ -99,10 +99,20 @@ def test_long_runs_equal_pycocotools(size, share):
 @settings(max_examples=60)
 def test_coco_numbers_of_every_length(lengths):
     lengths = [length + 1 for length in lengths]
-    total = sum(lengths)
-    if total <= rle.MAX_PIXELS:
+    columns = -(-sum(lengths) // rle.MAX_SIDE)
+    lengths[-1] += columns * rle.MAX_SIDE - sum(lengths)
+    if sum(lengths) <= rle.MAX_PIXELS:
         text = rle.encode_coco(np.array(lengths))
-        assert rle.decode_coco(text, total, 1).tolist() == lengths
+        assert rle.decode_coco(text, rle.MAX_SIDE, columns).tolist() == lengths
+
+
+@pytest.mark.parametrize("size", [(1, rle.MAX_SIDE + 1), (rle.MAX_SIDE + 1, 1)])
+def test_an_image_with_a_longer_side_than_any_has_no_regions(size):
+    with pytest.raises(
+        RegionError, match=f"{size[0]} x {size[1]} is too large, the limit is a side of 65535"
+    ):
+        Region.from_box(0, 0, 1, 1, height=size[0], width=size[1])
+    assert not rle.is_box("0", *size)
 
 
 def test_masks_of_any_memory_layout():

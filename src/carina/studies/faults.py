@@ -24,6 +24,7 @@ from carina.studies.model import (
 )
 from carina.studies.pixels import MAX_PIXELS, Greyscale
 from carina.studies.region import Region
+from carina.studies.rle import MAX_SIDE
 
 BITS: Final = range(1, 17)
 """Numbers of bits that a stored value may have."""
@@ -130,6 +131,8 @@ def size_fault(width: int, height: int) -> str | None:
     """What is wrong with the stated size of an image; None for a size that an image can have."""
     if width < 1 or height < 1:
         return f"{width} x {height} pixels, expected 1 x 1 or more"
+    if max(width, height) > MAX_SIDE:
+        return f"{width} x {height} pixels, expected sides of up to {MAX_SIDE:,} pixels"
     if width * height > MAX_PIXELS:
         return f"{width} x {height} pixels, more than the limit of {MAX_PIXELS:,}"
     return None

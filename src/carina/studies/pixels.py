@@ -29,6 +29,7 @@ from PIL.TiffImagePlugin import (
 
 from carina.store.errors import ImageError
 from carina.store.files import write_bytes
+from carina.studies.rle import MAX_SIDE
 
 Pixels = NDArray[np.uint8] | NDArray[np.uint16]
 
@@ -334,6 +335,10 @@ def _open_image(path: Path, *, max_pixels: int) -> Iterator[ImageFile.ImageFile]
 def _check_decoded_size(path: Path, image: ImageFile.ImageFile, max_pixels: int) -> None:
     """Raise where the header states more pixels or bytes than are decoded here."""
     pixels = image.width * image.height
+    if max(image.size) > MAX_SIDE:
+        raise ImageError(
+            f"{path}: {image.width} x {image.height} pixels, expected sides of up to {MAX_SIDE:,} pixels"
+        )
     if pixels > max_pixels:
         raise ImageError(
             f"{path}: {image.width} x {image.height} pixels, more than the limit of {max_pixels:,}"

@@ -27,6 +27,9 @@ Only the first may be zero, and they sum to height x width, so that one mask has
 ColumnRuns = tuple[Counts, Counts, Counts]
 """Set runs that stay within a column, in column-major order: column, first row, row after the last."""
 
+MAX_SIDE: Final = 65_535
+"""Longest side of an image, that of DICOM and JPEG. A region takes memory for every column: of an image that is one
+pixel high and as wide as `MAX_PIXELS` allows, a box would take gigabytes."""
 MAX_PIXELS: Final = 2**29 - 1
 """Largest image: pycocotools writes a run with at most six characters of five bits, one of them the sign."""
 
@@ -45,6 +48,10 @@ def check_size(height: int, width: int) -> None:
     if height < 1 or width < 1:
         raise RegionError(
             f"expected an image of 1 x 1 pixel or more, got {height} x {width} (height x width)"
+        )
+    if max(height, width) > MAX_SIDE:
+        raise RegionError(
+            f"an image of {height} x {width} is too large, the limit is a side of {MAX_SIDE} pixels"
         )
     if height * width > MAX_PIXELS:
         raise RegionError(f"an image of {height} x {width} is too large, the limit is {MAX_PIXELS} pixels")
@@ -204,7 +211,12 @@ _LAST_DIGITS: Final = {number: _encode_small_number(number) for number in range(
 def is_box(text: str, height: int, width: int) -> bool:
     """Whether a text is what `encode_box` writes for a box of an image of this size; far faster than decoding it."""
     match = _BOX_TEXT.fullmatch(text)
-    if match is None or height < 1 or width < 1 or height * width > MAX_PIXELS:
+    if (
+        match is None
+        or min(height, width) < 1
+        or max(height, width) > MAX_SIDE
+        or height * width > MAX_PIXELS
+    ):
         return False
     start, length = _decode_number(match[1]), _decode_number(match[2])
     column, row = divmod(start, height)
