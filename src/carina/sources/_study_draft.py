@@ -466,7 +466,8 @@ class StudyDraft:
         is_usable = (region.width, region.height) == (on.width, on.height) and region != _empty_region(
             on.height, on.width
         )
-        self.defects["region"] += not is_usable
+        if not is_usable:
+            self.defects["region"] += 1
         return is_usable
 
     def draw_finding(self, drawing: Drawing, make_region: Callable[[], Region]) -> None:

@@ -41,7 +41,8 @@ def state_votes(draft: StudyDraft, votes: Iterable[Vote], readers: Mapping[str, 
             continue
         labels.setdefault(name, vote.label.strip())
         known = stated[name].setdefault((vote.image, vote.reader), certainty)
-        draft.defects["conflict"] += known != certainty
+        if known != certainty:
+            draft.defects["conflict"] += 1
     is_normal = all(set(own.values()) == {"absent"} for own in stated.values())
     is_shared = len({reader for own in readers.values() for reader in own}) > 1
     for name, own in stated.items():

@@ -116,7 +116,12 @@ class Job:
         return self.path if self.path.is_dir() else self.path.parent
 
     def name_file(self, file: str) -> str:
-        """The name of a file of the source: below its path, where it lies there."""
+        """The name of a file of the source: below its path, where it lies there.
+
+        None where the reader replaces identifiers: the name of a DICOM file may be that of a patient.
+        """
+        if self.source.image_root == "out":
+            return ""
         root = self.path if self.path.is_dir() else self.path.parent
         if not file:
             return "" if self.path.is_dir() else self.path.name
