@@ -53,6 +53,12 @@ NAMES = {
 """Classes of ChestX-Det that percept asks about."""
 GATE = "contour-shortcuts"
 FRAME = 1024
+FEATURE_SETS = (
+    ("with what a mask adds and removes", len(FEATURES) + 4),
+    ("features of the audit", len(FEATURES) + 2),
+    ("contour features only", len(FEATURES)),
+)
+"""Sets of features, and how many of the first ones they have."""
 HALVES = ("tuning", "held-out", "all")
 
 
@@ -114,7 +120,8 @@ def report(name: str, studies: Path, directory: Path, chosen: argparse.Namespace
     sets = read_option_sets(bench)
     contour = sets.keep(len(FEATURES))
     print_share("boosted trees, contour features only", by_trees(contour))
-    print_share("scikit-learn, all features", by_scikit_learn(sets))
+    print_share("boosted trees, with what a mask adds and removes", by_trees(sets))
+    print_share("scikit-learn, with what a mask adds and removes", by_scikit_learn(sets))
     print_share("scikit-learn, contour features only", by_scikit_learn(contour))
     return found.gate(GATE).status == "fail"
 
@@ -127,7 +134,8 @@ class OptionSets:
     """Features of the four masks of every revision question."""
 
     features: NDArray[np.float64]
-    """(questions, options, features): those of contours, how typical a mask is, its overlap with the shown contour."""
+    """(questions, options, features): those of contours, how typical a mask is, its overlap with the shown contour, and
+    what it adds to the shown contour and removes from it. The audit does not use the last two."""
     right: NDArray[np.int64]
     folds: NDArray[np.int64]
 
@@ -145,12 +153,15 @@ def read_option_sets(bench: Benchmark) -> OptionSets:
         step = case.step("3c")
         names = [case.view(option.view or "").panels[0].overlays[0].region for option in step.options]
         masks = [case.region(name).region.to_mask() for name in names]
-        shown = next(fact.about for fact in case.facts if fact.name == "role" and fact.text == "shown")
+        name = next(fact.about for fact in case.facts if fact.name == "role" and fact.text == "shown")
+        shown = case.region(name or "").region.to_mask()
         pixel = max(case.images[0].width, case.images[0].height) / FRAME
         overlaps = np.array([[iou(one, other) for other in masks] for one in masks])
         related = [
             overlaps.mean(axis=1),
-            [iou(mask, case.region(shown or "").region.to_mask()) for mask in masks],
+            [iou(mask, shown) for mask in masks],
+            [np.count_nonzero(mask & ~shown) / np.count_nonzero(shown) for mask in masks],
+            [np.count_nonzero(shown & ~mask) / np.count_nonzero(shown) for mask in masks],
         ]
         contour = np.array([measure_features(mask, pixel) for mask in masks])
         rows.append(np.concatenate([contour, np.array(related).T], axis=1))
@@ -212,8 +223,8 @@ def fit_scikit_learn(one: OptionSets, other: OptionSets) -> NDArray[np.float64] 
 def print_transfer(one: OptionSets, other: OptionSets) -> None:
     """What classifiers find that were fitted on another benchmark."""
     print(f"  fitted on {len(one.right)} option sets of the other file:")
-    for name, count in (("all features", None), ("contour features only", len(FEATURES))):
-        first, second = (sets if count is None else sets.keep(count) for sets in (one, other))
+    for name, count in FEATURE_SETS:
+        first, second = (sets.keep(count) for sets in (one, other))
         bins = sort_into_bins(np.concatenate([view_options(first.features), view_options(second.features)]))
         scores = fit_trees(bins[: len(first.right)], first.right).score(bins[len(first.right) :]).round(9)
         best = scores == scores.max(axis=1, keepdims=True)

@@ -82,6 +82,8 @@ def test_overlaps_in_a_square_follow_from_sizes():
     found = measure_squares(np.array([[1, 2]]), sizes, shown=24, shown_change=12)
     np.testing.assert_allclose(found.between[0], [[overlap(a, b) for b in four] for a in four])
     np.testing.assert_allclose(found.shown[0], [overlap(mask, shown) for mask in four])
+    assert found.added[0].tolist() == [(mask & ~shown).sum() for mask in four]
+    assert found.removed[0].tolist() == [(shown & ~mask).sum() for mask in four]
 
 
 def seen_kinds(option, shown, revised):
@@ -174,3 +176,12 @@ def test_the_same_seed_makes_the_same_masks(layouts):
     for a, b in zip(one.masks, same.masks, strict=True):
         assert (a.kind, a.features) == (b.kind, b.features)
         np.testing.assert_array_equal(a.mask, b.mask)
+
+
+def test_every_wrong_mask_differs_from_the_right_one_in_one_piece(layouts):
+    # Specks at the ends of a change would tell wrong masks: the shown contour has none at its edits.
+    for outline, layout, pool in layouts:
+        shown = ndimage.label(layout.shown ^ outline.revised)[1]
+        assert shown == len(layout.edits)
+        for option in pool.masks[1:]:
+            assert ndimage.label(option.mask ^ outline.revised)[1] == 1

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carina.percept.contour_features import measure_features
-from carina.percept.deform import Change, apply_changes
+from carina.percept.deform import Change, apply_changes, find_largest_piece
 from carina.percept.layout import Layout
 from carina.percept.outline import Outline
 from carina.percept.rules import Ineligible, Rules
@@ -148,6 +148,10 @@ class SquareOverlaps:
     """(squares, 4, 4)"""
     shown: NDArray[np.float64]
     """With the shown contour, (squares, 4)."""
+    added: _Counts
+    """Pixels of each mask that are not in the shown contour, (squares, 4)."""
+    removed: _Counts
+    """Pixels of the shown contour that are not in the mask, (squares, 4)."""
 
 
 def measure_squares(squares: _Counts, sizes: Sizes, *, shown: int, shown_change: int) -> SquareOverlaps:
@@ -168,6 +172,8 @@ def measure_squares(squares: _Counts, sizes: Sizes, *, shown: int, shown_change:
     return SquareOverlaps(
         between=_as_iou(areas[:, :, None] + areas[:, None, :], between),
         shown=_as_iou(areas + shown, to_shown),
+        added=(to_shown + areas - shown) // 2,
+        removed=(to_shown - areas + shown) // 2,
     )
 
 
@@ -198,7 +204,12 @@ def combine_kinds(one: str, other: str) -> str:
 
 
 def _draw_state(state: _State, outline: Outline) -> Mask:
-    return outline.draw_changed(apply_changes(outline.mask, [state.change]), [state.change.window])
+    """The drawn mask, which differs from the right one in one piece, as the shown contour does at each edit.
+
+    Drawing smooths the ends of a change to the other side. Such specks would tell the masks that have them.
+    """
+    drawn = outline.draw_changed(apply_changes(outline.mask, [state.change]), [state.change.window])
+    return outline.revised ^ find_largest_piece(drawn ^ outline.revised)
 
 
 def _count_changes(changes: Sequence[Mask]) -> tuple[_Counts, _Counts]:

@@ -29,10 +29,10 @@ frequent, no constant answer does better than chance."""
 FEATURE_SPREAD: Final = np.array([1.0, 0.4, 0.1, 0.4, 0.4, 0.4, 0.4, 0.05, 0.1, 0.03, 0.1, 0.2, 0.1])
 """Typical spread of each of `FEATURES` between lesions: what one unit of imbalance is."""
 OPTION_SPREAD: Final = np.array(
-    [0.25, 0.13, 0.05, 0.2, 0.2, 0.2, 0.2, 0.03, 0.04, 0.006, 0.05, 0.05, 0.05, 0.1, 0.2]
+    [0.25, 0.13, 0.05, 0.2, 0.2, 0.2, 0.2, 0.03, 0.04, 0.006, 0.05, 0.05, 0.05, 0.1, 0.2, 0.1, 0.1]
 )
-"""The same between the masks of one question; the last two are the overlap with the shown contour, and how typical a
-mask is of the four."""
+"""The same between the masks of one question; the last four are the overlap with the shown contour, how typical a mask
+is of the four, and what it adds to the shown contour and removes from it."""
 SQUARE_WEIGHT: Final = 0.5
 """Weight of a squared difference, against a difference of one spread."""
 TIE: Final = 1e-9
@@ -140,7 +140,7 @@ def _sample_squares(analysis: LesionAnalysis, seed: int) -> NDArray[np.int64]:
 
 
 def _measure_options(analysis: LesionAnalysis, squares: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Features of the masks of every square, their overlap with the shown contour, and how typical they are."""
+    """Features of the masks of every square, and how they relate to each other and to the shown contour."""
     masks = analysis.masks
     sizes = Sizes(
         areas=np.array([mask.area for mask in masks]),
@@ -153,7 +153,8 @@ def _measure_options(analysis: LesionAnalysis, squares: NDArray[np.int64]) -> ND
     right = np.broadcast_to(features[0], one.shape)
     four = np.stack([right, one, other, _measure_both(analysis, squares)], axis=1)
     typical = overlaps.between.sum(axis=2)
-    return np.concatenate([four, overlaps.shown[..., None], typical[..., None]], axis=2)
+    moved = np.stack([overlaps.added, overlaps.removed], axis=2) / analysis.shown_area
+    return np.concatenate([four, overlaps.shown[..., None], typical[..., None], moved], axis=2)
 
 
 def _measure_both(analysis: LesionAnalysis, squares: NDArray[np.int64]) -> NDArray[np.float64]:
