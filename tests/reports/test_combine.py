@@ -5,8 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from carina.reports.combine import TRUST, check_trust, combine_with_report, is_report_read, split_trust
+from carina.reports.combine import combine_with_report, is_report_read
 from carina.reports.read import read_report
+from carina.reports.trust import TRUST, check_trust, split_trust
 from carina.store.errors import CarinaError
 from carina.studies import (
     Annotation,

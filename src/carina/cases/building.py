@@ -17,7 +17,7 @@ from carina.cases.build_report import BuildReport
 from carina.cases.model import Case
 from carina.cases.protocol import PROTOCOLS
 from carina.cases.store import Manifest, Provenance, create_benchmark
-from carina.reports.combine import Conflict
+from carina.reports.conflicts import Conflict
 from carina.store import SetBuild
 from carina.store.counts import format_count
 from carina.store.documents import read_json

@@ -31,7 +31,8 @@ from carina.ground.options import Ask, GroundOptions, Readers
 from carina.ground.probe import Probe, make_case
 from carina.ground.selection import ProbeCandidates, SelectedProbe, find_candidates, image_at, select_probes
 from carina.ground.truth import truth_of
-from carina.reports.combine import DEFAULT_TRUST, TRUST, OnConflict, combine_with_report, split_trust
+from carina.reports.combine import combine_with_report
+from carina.reports.trust import DEFAULT_TRUST, TRUST, OnConflict, split_trust
 from carina.stats import krippendorff_alpha
 from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.disk_sort import sort_on_disk

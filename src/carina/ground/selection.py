@@ -18,7 +18,8 @@ from numpy.typing import NDArray
 
 from carina.ground.options import GroundOptions
 from carina.ground.truth import drawn_on
-from carina.reports.combine import IN_CONFLICT, CombinedStudy, Conflict, combine_with_report
+from carina.reports.combine import CombinedStudy, combine_with_report
+from carina.reports.conflicts import IN_CONFLICT, Conflict
 from carina.studies import Finding, Image, Study
 from carina.studies.assessment import NOT_LOOKED_FOR, UNNAMED, absent_if_silent, drop_partial_denials
 from carina.studies.faults import is_sound_image

@@ -56,7 +56,7 @@ from carina.percept.select import (
 )
 from carina.percept.steps import LESION_PATHS, PATHS, Path
 from carina.percept.truth import FusedMasks, SegmenterTruth, TruthSource, grey_reader, masks_as_drawn
-from carina.reports.combine import DEFAULT_TRUST, TRUST, Evidence, OnConflict, check_trust, split_trust
+from carina.reports.trust import DEFAULT_TRUST, TRUST, Evidence, OnConflict, check_trust, split_trust
 from carina.store import PartInfo
 from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.errors import CarinaError

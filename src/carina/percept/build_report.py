@@ -6,7 +6,7 @@ from typing import Final
 import msgspec
 
 from carina.cases.build_report import BuildReport
-from carina.reports.combine import IN_CONFLICT
+from carina.reports.conflicts import IN_CONFLICT
 
 _NO_MASK: Final = frozenset({"not drawn", "drawn as a box", "no frontal image"})
 _NOT_EXAMINED: Final = frozenset({"uncertain", "looks like another finding", IN_CONFLICT})

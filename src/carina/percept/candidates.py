@@ -14,14 +14,9 @@ from carina.percept.analysis import frontal_image
 from carina.percept.lesions import LESIONS, Lesion
 from carina.percept.records import Skipped
 from carina.percept.rules import Ineligible
-from carina.reports.combine import (
-    IN_CONFLICT,
-    TRUST,
-    Conflict,
-    Evidence,
-    OnConflict,
-    combine_with_report,
-)
+from carina.reports.combine import combine_with_report
+from carina.reports.conflicts import IN_CONFLICT, Conflict
+from carina.reports.trust import TRUST, Evidence, OnConflict
 from carina.studies.assessment import NOT_LOOKED_FOR, drop_partial_denials, is_looked_for
 from carina.studies.lookalikes import is_clearly_absent, look_alike
 from carina.studies.model import Study

@@ -27,8 +27,9 @@ from carina.reports.answers import (
     read_views,
     states_findings,
 )
-from carina.reports.combine import CombinedStudy, Conflict, combine_with_report
+from carina.reports.combine import CombinedStudy, combine_with_report
 from carina.reports.compare import EntityMatch, ReportScore, compare_entities, compare_reports
+from carina.reports.conflicts import Conflict
 from carina.reports.facts import Attribute, Comparison, Entity, EntityKind, ReportFacts, relation_name
 from carina.reports.read import read_report, with_report_truth
 

@@ -32,7 +32,8 @@ from carina.cases.building import (
 )
 from carina.cases.facts import stored_name
 from carina.cases.store import CASES
-from carina.reports.combine import DEFAULT_TRUST, Conflict, OnConflict, split_trust
+from carina.reports.conflicts import Conflict
+from carina.reports.trust import DEFAULT_TRUST, OnConflict, split_trust
 from carina.store import OpenSet, PartInfo
 from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.errors import CarinaError

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, get_args
 
 from carina.cases.building import check_choice
-from carina.reports.combine import TRUST, Evidence, OnConflict, check_trust
+from carina.reports.trust import TRUST, Evidence, OnConflict, check_trust
 from carina.store.errors import CarinaError
 from carina.studies.vocabulary import Split
 from carina.trek.wording import languages

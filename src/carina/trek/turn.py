@@ -8,7 +8,7 @@ import msgspec
 
 from carina.cases import Box, Evidence, Fact
 from carina.cases.model import Format, Label
-from carina.reports.combine import IN_CONFLICT
+from carina.reports.conflicts import IN_CONFLICT
 from carina.studies.assessment import Kind
 from carina.studies.model import ReportSection
 from carina.trek.language import Language, capitalise

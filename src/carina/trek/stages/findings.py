@@ -19,7 +19,7 @@ from typing import Final
 import msgspec
 
 from carina.cases.model import Label
-from carina.reports.combine import IN_CONFLICT
+from carina.reports.conflicts import IN_CONFLICT
 from carina.studies.assessment import Kind, explain_unknown
 from carina.studies.lookalikes import is_clearly_absent
 from carina.studies.vocabulary import Certainty

@@ -7,7 +7,7 @@ sentence in which de-identification has removed something is left out of the key
 
 from typing import Final
 
-from carina.reports.combine import IN_CONFLICT
+from carina.reports.conflicts import IN_CONFLICT
 from carina.reports.sections import has_removed_words
 from carina.studies.model import Report, ReportSection
 from carina.trek.facts import target_row
