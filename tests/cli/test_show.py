@@ -119,7 +119,7 @@ def test_a_missing_image_is_an_empty_frame_with_its_outlines(studies: Path, tmp_
     (studies / "images" / "1.png").unlink()
     result = invoke("show", studies, "p001-s0", "-o", tmp_path / "pages")
     assert result.exit_code == 0
-    assert "Not here: 1 image file." in result.stderr
+    assert "Missing: 1 image file." in result.stderr
     html = Path(result.stdout.split()[0]).read_text()
     assert "1 of 1 image files is not here" in html
     assert "Image file that is not here" in html
@@ -131,7 +131,7 @@ def test_a_set_without_its_images_is_shown(studies: Path, tmp_path: Path) -> Non
         file.unlink()
     result = invoke("show", studies, "-o", tmp_path / "pages")
     assert result.exit_code == 0
-    assert "Not here: 3 image files." in result.stderr
+    assert "Missing: 3 image files." in result.stderr
     assert "3 image files are not here" in (tmp_path / "pages" / "index.html").read_text()
     told = json.loads(invoke("show", studies, "-o", tmp_path / "pages", "--json").stdout)
     assert told["missing_images"] == 3

@@ -82,7 +82,7 @@ def show(
             print_line(f"Wrote pages of {len(written.pages)} of {total}.", err=True)
         if written.missing_images:
             missing = format_count(written.missing_images, "image file")
-            print_line(f"Not here: {missing}. The pages show an empty frame for each.", err=True)
+            print_line(f"Missing: {missing}. The pages show an empty frame for each.", err=True)
     if open_:
         typer.launch(written.path.resolve().as_uri())
 
