@@ -278,6 +278,9 @@ class PartReader(Generic[R, M]):
                     use_threads=False,
                 )
                 yield from _keep_rows(rows, self._limit(batches), keep)
+        if keep is None:
+            # Arrow keeps the memory of columns for later ones, more with every part: that of a set would grow with it.
+            pa.default_memory_pool().release_unused()
 
     @contextmanager
     def _open(self) -> Iterator[Any]:

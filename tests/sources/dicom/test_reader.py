@@ -221,6 +221,13 @@ def test_copies_and_studies_of_two_patients_are_skipped(import_objects):
     ]
 
 
+def test_a_sound_copy_is_used_where_the_first_object_of_an_image_is_damaged(import_objects):
+    sound = encode(another(1))
+    imported = import_objects([sound[: len(sound) - 200], sound, sound])
+    assert sorted(reasons(imported)) == [("object 1", "damaged"), ("object 3", "copy")]
+    assert imported.counts.kept == 1
+
+
 def issued(number, issuer):
     """A study of the patient 4711, with an id of an issuer or of nobody knows whom; a day apart for each number."""
     return study(number, f"202001{number:02d}", PATIENT_ID_ISSUER=("LO", issuer or ""))

@@ -18,7 +18,7 @@ from carina.sources.dicom.files import FileAt, read_object
 from carina.sources.dicom.header import ImageHeader, Rules
 from carina.sources.dicom.segmentation import SegmentMask, read_masks
 from carina.sources.dicom.stored_values import decode_stored_values
-from carina.sources.dicom.survey import StudyPlan
+from carina.sources.dicom.survey import COPY, StudyPlan
 from carina.sources.dicom.text_check import is_identifying, list_identifying_words
 from carina.store.errors import CarinaError
 from carina.studies.model import (
@@ -74,11 +74,15 @@ class _Contents:
 def read_study(plan: StudyPlan, number: int) -> list[Item]:
     """A study with its image files, and the objects of it that cannot be decoded."""
     contents = _Contents()
-    for found in plan.images:
-        try:
-            _add_image(contents, found, plan.rules)
-        except ObjectError as error:
-            contents.skip(found.file, error)
+    for first in plan.images:
+        for found in (first, *plan.copies.get(first.sop_name, ())):
+            if first.sop_name in contents.keys:
+                contents.skip(found.file, ObjectError(*COPY))
+                continue
+            try:
+                _add_image(contents, found, plan.rules)
+            except ObjectError as error:
+                contents.skip(found.file, error)
     for file in plan.masks:
         try:
             _add_masks(contents, read_object(file), plan, file.number)

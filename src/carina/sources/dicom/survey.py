@@ -24,6 +24,8 @@ from carina.sources.dicom.header import (
 from carina.sources.dicom.segmentation import SEGMENTATIONS, find_referenced_images
 
 ORDER_UNKNOWN: Final = "unknown order"
+COPY: Final = ("copy", "an object before it has the same SOP instance UID")
+"""Kind and reason of an object that is skipped because another one is used in its place."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -36,6 +38,8 @@ class StudyPlan:
     images: tuple[ImageHeader, ...]
     dates: Mapping[str, datetime.date | None]
     """Dates that are written, by keyed name of the instance."""
+    copies: Mapping[str, tuple[ImageHeader, ...]]
+    """By keyed name of the instance, other objects of it; they count where the first cannot be decoded."""
     masks: tuple[FileAt, ...]
     reports: tuple[FileAt, ...]
     rules: Rules
@@ -52,6 +56,8 @@ class Survey:
     rules: Rules
     images: dict[str, ImageHeader] = field(default_factory=dict)
     """By keyed name of the instance."""
+    copies: dict[str, list[ImageHeader]] = field(default_factory=dict)
+    """The same, of other objects of an instance."""
     masks: list[tuple[FileAt, list[str]]] = field(default_factory=list)
     """Segmentations, and the keyed names of the images that they refer to."""
     reports: dict[str, list[FileAt]] = field(default_factory=dict)
@@ -76,7 +82,7 @@ class Survey:
             elif sop_class in structured_report.REPORTS:
                 study = self._add_report(file, attributes)
             else:
-                study = self._add_image(read_image_header(attributes, file, self.rules))
+                study, reason = self._add_image(read_image_header(attributes, file, self.rules))
         except ObjectError as error:
             self.skip(file, error)
             reason = error.reason
@@ -100,16 +106,21 @@ class Survey:
         self.reports.setdefault(study, []).append(file)
         return study
 
-    def _add_image(self, image: ImageHeader) -> str:
-        if image.sop_name in self.images:
-            raise ObjectError("copy", "an object before it has the same SOP instance UID")
+    def _add_image(self, image: ImageHeader) -> tuple[str, str]:
+        """Add an image; returns its study, and why the object is not used, if it is a copy of one before it."""
+        first = self.images.get(image.sop_name)
+        if first is not None and first.study != image.study:
+            raise ObjectError(*COPY)
         patient = self.patients.setdefault(image.study, image.patient)
         if patient.id != image.patient.id or not self._may_be_one_issuer(patient, image.patient):
             raise ObjectError("two patients", "objects before it say that the study is of another patient")
         if not patient.issuer:
             self.patients[image.study] = image.patient
+        if first is not None:
+            self.copies.setdefault(image.sop_name, []).append(image)
+            return image.study, COPY[1]
         self.images[image.sop_name] = image
-        return image.study
+        return image.study, ""
 
     def _may_be_one_issuer(self, one: PatientId, other: PatientId) -> bool:
         """Whether ids are of one issuer, or one object does not say whose its id is."""
@@ -160,6 +171,9 @@ class Survey:
             dates={image.sop_name: shift_date(known_by, image.date, rules) for image in ordered},
             defects=(SEVERAL_ISSUERS,) if is_ambiguous else (),
             images=tuple(ordered),
+            copies={
+                name: tuple(self.copies[name]) for image in ordered if (name := image.sop_name) in self.copies
+            },
             masks=tuple(masks),
             reports=tuple(self.reports.get(study, ())),
             rules=self.rules,
