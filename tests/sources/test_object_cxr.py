@@ -51,7 +51,7 @@ def test_every_field_of_a_study(folder, tmp_path):
     # "dev" is the validation set; the path of the organisers is not followed.
     assert (studies["08001"].split, studies["08001"].images[0].key) == ("val", "dev/08001.jpg")
     assert boxes(things(studies["08001"])[0]) == [("radiologist", "box", (0, 0, 5, 5))]
-    assert (imported.skipped, defects(imported)) == ([], {})
+    assert (imported.skipped, defects(imported)) == ([], {"cut": 1})
 
 
 def test_bad_shapes(folder, tmp_path):
@@ -67,7 +67,7 @@ def test_bad_shapes(folder, tmp_path):
     write_image(folder / "train/00004.jpg", 100, 80)
     studies, imported = read_studies("object-cxr", folder, tmp_path / "out")
     assert [thing.annotations for thing in things(studies["00001"])] == [()]
-    assert defects(imported) == {"region": 3}
+    assert defects(imported) == {"region": 3, "cut": 1}
     assert [(item.study, item.kind) for item in imported.skipped] == [
         ("00002.jpg", "shape"),
         ("00003.jpg", "image missing"),

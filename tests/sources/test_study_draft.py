@@ -70,7 +70,7 @@ def test_a_box_that_cannot_be_is_counted_and_the_finding_stays(draft, box):
 def test_a_box_across_the_border_is_cut_off(draft):
     draft.add_box("Mass", "a.png", (-10, 70, 30, 40), annotator="R1")
     study, defects = finished(draft)
-    assert (defects, boxes(study.findings[0])) == ({}, [("R1", "box", (0, 70, 20, 10))])
+    assert (defects, boxes(study.findings[0])) == ({"cut": 1}, [("R1", "box", (0, 70, 20, 10))])
 
 
 def test_a_region_of_another_size_and_an_empty_one_are_counted(draft):

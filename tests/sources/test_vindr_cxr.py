@@ -192,3 +192,12 @@ def test_a_box_that_cannot_be_drawn_is_listed_with_its_row(tmp_path):
         write_image(path / "train" / f"{name}.png", 100, 90)
     _, imported = read_studies("vindr-cxr", path, tmp_path / "out")
     assert defect_rows(imported) == [("region", "a", "annotations/annotations_train.csv", "4")]
+
+
+def test_boxes_on_images_that_were_made_smaller_are_noticed(physionet, tmp_path):
+    for name in ("train/a", "train/b", "test/c"):
+        write_image(physionet / f"{name}.png", 50, 45)
+    imported = import_source("vindr-cxr", physionet, tmp_path / "out", workers=1)
+    # Of five boxes, that from (60, 20) lies outside, and so does that from (5, 50); two reach over the border.
+    assert defects(imported) == {"region": 2, "cut": 2}
+    assert any("2 of 5 regions are cut off" in notice and "--sizes" in notice for notice in imported.notices)

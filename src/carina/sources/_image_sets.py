@@ -14,7 +14,14 @@ from numpy.typing import ArrayLike
 
 from carina.sources._record import RecordError, SourceError, describe, printable
 from carina.sources._study_draft import DEFECTS as DRAFT_DEFECTS
-from carina.sources._study_draft import Drawing, StudyDraft, make_or_empty, name_listed, name_of
+from carina.sources._study_draft import (
+    Drawing,
+    StudyDraft,
+    is_outside,
+    make_or_empty,
+    name_listed,
+    name_of,
+)
 from carina.sources._values import SPLITS
 from carina.store.documents import read_yaml
 from carina.store.errors import CarinaError
@@ -32,7 +39,6 @@ IMAGE_ENDINGS: Final = (".png", ".jpg", ".jpeg", ".tif", ".tiff")
 """Endings of image files that Carina reads, in lower case."""
 DEFECTS: Final[Mapping[str, str]] = {
     **DRAFT_DEFECTS,
-    "cut": "a box or polygon that reaches over the border of its image is cut off there",
     "category": "a region or label whose category the map leaves out is not used",
     "patient": "the patient is unknown: the study counts as the only one of its patient",
 }
@@ -58,8 +64,6 @@ PatientPattern: TypeAlias = Annotated[
         "each image is its own patient."
     ),
 ]
-_BORDER: Final = 0.5
-"""Pixels by which a drawn border may lie outside of its image before that is counted."""
 _PAGE_MARK: Final = b'<meta name="generator" content="carina">'
 """What every page of `carina.pages` has in its head."""
 _PAGE_START: Final = 1000
@@ -408,7 +412,7 @@ class ImageSetDraft(StudyDraft):
             self.draw_anatomy(name_of(self.names.get(label, label)), drawing, make_region)
         else:
             self.draw_finding(drawing, make_region)
-        if self.defects["region"] == lost and any(_is_outside(point, on) for point in points):
+        if self.defects["region"] == lost and any(is_outside(point, on) for point in points):
             self.defects["cut"] += 1
 
     def _is_left_out(self, label: str) -> bool:
@@ -423,8 +427,3 @@ class ImageSetDraft(StudyDraft):
 def is_number(value: object) -> bool:
     """Whether a JSON value is a number that a coordinate can be."""
     return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) < _LARGEST
-
-
-def _is_outside(point: Sequence[float], on: Image) -> bool:
-    x, y = point
-    return not (-_BORDER <= x <= on.width + _BORDER and -_BORDER <= y <= on.height + _BORDER)

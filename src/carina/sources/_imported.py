@@ -33,6 +33,11 @@ _LOST: Final = ("region", "mask missing", "unnamed")
 """Defects by which a region is left out that was probably meant to be used."""
 _MANY: Final = 0.25
 """Share of regions that are cut off or cannot be drawn from which on their numbers are probably misread."""
+_MISREAD: Final = {
+    "box_form": "check --box-form and --box-frame",
+    "sizes": "where the images are smaller than those on which the boxes were drawn, give the original sizes (--sizes)",
+}
+"""What to check then, by the option that a source has."""
 _DEFECT_COLUMNS: Final = ("defect", "times", "record", "file", "row", "what was done")
 
 
@@ -217,11 +222,12 @@ class Imported(Result):
             found.append(f"No region was read, although columns look like regions: {names}")
         cut, wrong = (self._count_defect(name) for name in ("cut", "region"))
         total = counts.regions + wrong
-        may_be_misread = any(option.name == "box_form" for option in self.source.options)
-        if may_be_misread and cut + wrong > _MANY * total:
+        options = {option.name for option in self.source.options}
+        hints = [hint for name, hint in _MISREAD.items() if name in options]
+        if hints and cut + wrong > _MANY * total:
             found.append(
                 f"{cut} of {format_count(total, 'region')} are cut off at the border of the image and {wrong} cannot "
-                "be drawn: check --box-form and --box-frame"
+                f"be drawn: {'; '.join(hints)}"
             )
         return tuple(found)
 

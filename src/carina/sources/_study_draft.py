@@ -43,6 +43,7 @@ ImageFolder: TypeAlias = Annotated[
 """An option of readers whose images may lie elsewhere."""
 DEFECTS: Final[Mapping[str, str]] = {
     "region": "a box, polygon, mask or point with impossible numbers, without area or outside its image is left out",
+    "cut": "a box or polygon that reaches over the border of its image is cut off there",
     "conflict": "a label that contradicts one that is trusted more is left out",
     "wording": "a label that says itself that something is possible or absent, such as 'mass?' or 'no mass', is "
     "recorded as uncertain or absent",
@@ -55,6 +56,8 @@ REPEATS: Final[Mapping[str, str]] = {
     SECOND_RECORD: "a study that comes twice: the id of the second gets a number"
 }
 """The defect of sources whose ids may repeat, which state `second_id=SECOND_RECORD`."""
+_BORDER: Final = 0.5
+"""Pixels by which a drawn border may lie outside of its image before that is counted."""
 _COMBINED: Final[Mapping[tuple[Certainty, Certainty], Certainty | None]] = {
     ("present", "present"): "present",
     ("present", "uncertain"): "uncertain",
@@ -387,10 +390,13 @@ class StudyDraft:
         """Add a box: x and y of its corner at the top left, width and height, in pixels of the image."""
         on = self.image(image)
         x, y, width, height = box
+        lost = self.defects["region"]
         self.draw_finding(
             Drawing(label, image, "box", annotator, certainty, automatic),
             lambda: Region.from_box(x, y, width, height, height=on.height, width=on.width),
         )
+        if is_outside((x, y), on) or is_outside((x + width, y + height), on):
+            self.defects["cut"] += lost == self.defects["region"]
 
     def add_polygons(
         self,
@@ -579,6 +585,12 @@ def make_or_empty(make_region: Callable[[], Region]) -> Region:
         return make_region()
     except RegionError:
         return Region.empty(1, 1)
+
+
+def is_outside(point: Sequence[float], on: Image) -> bool:
+    """Whether a point lies outside of an image, by more than a rounding error."""
+    x, y = point
+    return not (-_BORDER <= x <= on.width + _BORDER and -_BORDER <= y <= on.height + _BORDER)
 
 
 @lru_cache(maxsize=64)
