@@ -113,13 +113,11 @@ def _merge_name(
     whole: tuple[Thing, ...] = drop_partial_denials(stated)
     # What is denied at one place stays a record of its own, beside what is recorded of the whole or of another place.
     denials = [replace(thing, id=ids.add(thing.id)) for thing in stated if thing not in whole]
-    return _fill_in_all(own, whole, ids=ids, is_trusted=is_trusted(origin, trust)) + denials
+    return _fill_in_all(own, whole, ids) + denials
 
 
-def _fill_in_all(
-    own: Sequence[Thing], stated: Sequence[Thing], *, ids: _Ids, is_trusted: bool
-) -> list[Thing]:
-    """Records of one name with what the report adds to them."""
+def _fill_in_all(own: Sequence[Thing], stated: Sequence[Thing], ids: _Ids) -> list[Thing]:
+    """Records of one name with what the report adds to them; nothing that is recorded changes."""
     if not stated:
         return list(own)
     recorded, said = (strongest(thing.certainty for thing in things) for things in (own, stated))
@@ -139,8 +137,7 @@ def _fill_in_all(
         elif len(there) > 1:
             merged.append(replace(thing, evidence=text.evidence))
         else:
-            certainty = recorded if is_trusted else said
-            merged.append(replace(_fill_in(thing, text), certainty=certainty, evidence=text.evidence))
+            merged.append(replace(_fill_in(thing, text), evidence=text.evidence))
     return merged
 
 
