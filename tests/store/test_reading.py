@@ -311,3 +311,20 @@ def test_an_image_root_with_a_nul_character_is_refused_with_its_manifest(directo
     manifest.write_text(json.dumps(json.loads(manifest.read_text()) | {"image_root": "a\0b"}))
     with pytest.raises(StudySetError, match=r"studies\.json: image_root: .*NUL"):
         open_studies(tmp_path / "set")
+
+
+# Memory ----------------------------------------------------------------------------------------------------------
+
+
+def test_memory_is_given_back_after_each_part_that_is_read_as_a_whole(opened, monkeypatch):
+    released = []
+
+    class Pool:
+        def release_unused(self):
+            released.append(True)
+
+    monkeypatch.setattr(pa, "default_memory_pool", Pool)
+    assert len(list(opened)) == 150
+    assert len(released) == 3
+    opened[7]
+    assert len(released) == 3
