@@ -326,5 +326,3 @@ def test_memory_is_given_back_after_each_part_that_is_read_as_a_whole(opened, mo
     monkeypatch.setattr(pa, "default_memory_pool", Pool)
     assert len(list(opened)) == 150
     assert len(released) == 3
-    opened[7]
-    assert len(released) == 3
