@@ -515,6 +515,14 @@ class StudyDraft:
             )
         )
 
+    def list_present(self) -> list[str]:
+        """Names of the findings that the truth calls present."""
+        return [
+            thing.name
+            for thing in self._things.values()
+            if thing.certainty == "present" and not thing.is_device
+        ]
+
     def compare_point(self, label: str, point: SalientPoint) -> None:
         """Add a point that a reader marked for comparison with the truth, by the rule of `compare_region`."""
         on = self.image(point.image)
