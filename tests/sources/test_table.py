@@ -1254,3 +1254,26 @@ def test_defects_name_the_row_that_has_them(read):
         ("view", "b", "6"),
     }
     assert [item.place.rsplit("/", 1)[-1] for item in imported.skipped] == ["table.csv: row 9"]
+
+
+def test_normal_beside_a_finding_is_left_out_as_a_conflict(read):
+    studies, imported = read(
+        "image,patient,label,x,y,w,h\n"
+        "a.png,p,Normal,,,,\n"
+        "a.png,p,Mass,10,10,20,20\n"
+        "b.png,q,Mass,10,10,20,20\n"
+        "b.png,q,No finding,,,,\n"
+        "c.png,r,Normal,,,,\n"
+        "c.png,r,pacemaker,,,,\n"
+        "c.png,r,no mass,,,,\n",
+        box_form="xywh",
+        box_frame="pixels",
+    )
+    for name in "ab":
+        assert [(one.name, one.certainty) for one in studies[name].findings] == [("mass", "present")]
+    # A device is no finding, and what is absent contradicts nothing.
+    assert certainty_of(studies["c"], "abnormality") == "absent"
+    assert [row for row in defect_rows(imported) if row[0] == "conflict"] == [
+        ("conflict", "a", defect_rows(imported)[0][2], "2"),
+        ("conflict", "b", defect_rows(imported)[0][2], "5"),
+    ]

@@ -227,6 +227,8 @@ class StudyDraft:
         """Fields of the record that have no place in Carina."""
         self._things: dict[str, _Thing] = {}
         self._anatomy: list[Anatomy] = []
+        self._normal: dict[RecordPlace, None] = {}
+        """Where the record says that nothing is there."""
 
     # ---- images ------------------------------------------------------------------------------------------------------
 
@@ -328,11 +330,15 @@ class StudyDraft:
             return thing
         self._count_wording(label, certainty, words, stated)
         if not name or stated is None:
+            if stated == "absent" and is_no_finding(self.names.get(label, words or label)):
+                self._normal[self.defects.place] = None
             return _Thing(name, label, "absent", is_device)
         if thing is None:
             thing = self._things[name] = _Thing(name, label, stated, is_device)
         if thing.certainty != stated:
             self.defects["conflict"] += 1
+        elif name == ABNORMALITY and stated == "absent":
+            self._normal[self.defects.place] = None
         return thing
 
     def read_statement(
@@ -549,8 +555,25 @@ class StudyDraft:
 
     # ---- the study ---------------------------------------------------------------------------------------------------
 
+    def _drop_normal(self) -> None:
+        """Leave out that nothing is there, where the record says of a finding that it is or may be."""
+        if all(thing.certainty == "absent" or thing.is_device for thing in self._things.values()):
+            return
+        for place in self._normal:
+            self.defects.place = place
+            self.defects["conflict"] += 1
+        self._normal.clear()
+        general = self._things.get(ABNORMALITY)
+        if general is not None and general.certainty == "absent":
+            del self._things[ABNORMALITY]
+
     def finish(self, *, assessed: Assessed | None = None) -> Study | Repaired:
-        """The study, with its defects where there are any."""
+        """The study, with its defects where there are any.
+
+        A label that says that nothing is there, such as "Normal" or "No finding", is left out and counted as a conflict
+        where a finding is present or uncertain. Devices do not contradict it.
+        """
+        self._drop_normal()
         findings, devices = (
             tuple(_number(kind, letter, things))
             for kind, letter, things in (
