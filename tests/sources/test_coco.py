@@ -158,7 +158,7 @@ def test_images_lie_beside_the_file_by_default(read, tmp_path):
         ({"segmentation": [[10, 20, 40, 20]]}, "region"),
         ({"segmentation": ["abc"]}, "region"),
         ({"segmentation": [[1e8, 20, 40, 20, 3, 4]]}, "region"),
-        ({"segmentation": {"size": [8, 10], "counts": [80]}}, "region"),
+        ({"segmentation": {"size": [8, 10], "counts": [80]}}, "mask size"),
         ({"segmentation": {"size": [80, 100], "counts": [1, 2]}}, "region"),
         ({"segmentation": {"size": [80, 100], "counts": "\u00e9"}}, "region"),
         ({"segmentation": {"size": [10**9, 10**9], "counts": "a"}}, "region"),

@@ -481,7 +481,6 @@ def test_masks_made_for_a_larger_image_are_resized(read, mask):
 @pytest.mark.parametrize(
     ("cell", "dialect"),
     [
-        ("small.png", "path"),
         ("1 99999999", "siim"),
         ("5 3 2 1", "chexmask"),
         ('{""size"": [8, 10], ""counts"": ""PP2""}', "coco"),
@@ -489,7 +488,6 @@ def test_masks_made_for_a_larger_image_are_resized(read, mask):
         ("\u00e9", "coco"),
     ],
     ids=[
-        "size",
         "siim",
         "chexmask",
         "coco size",
@@ -1277,3 +1275,43 @@ def test_normal_beside_a_finding_is_left_out_as_a_conflict(read):
         ("conflict", "a", defect_rows(imported)[0][2], "2"),
         ("conflict", "b", defect_rows(imported)[0][2], "5"),
     ]
+
+
+def test_regions_of_readers_for_comparison_count_as_regions(read):
+    _, imported = read(
+        "image,patient,label,reader,x,y,w,h\n"
+        "a.png,p,Mass,R1,200,10,20,20\n"
+        "a.png,p,Mass,R9,90,10,20,20\n"
+        "a.png,p,Mass,R9,90,40,20,20\n"
+        "a.png,p,Nodule,R9,90,40,20,20\n",
+        comparison_reader=("R9",),
+        box_form="xywh",
+        box_frame="pixels",
+    )
+    # The nodule is no part of the study: that it is cut off is no matter.
+    assert defects(imported) == {"region": 1, "cut": 2, "conflict": 1}
+    assert imported.counts.regions == 2
+    assert any("2 of 3 regions are cut off" in notice for notice in imported.notices)
+
+
+def test_anatomy_of_a_reader_for_comparison_is_left_out(read):
+    studies, imported = read(
+        "image,patient,label,reader,x,y,w,h\na.png,p,Mass,R1,10,10,20,20\na.png,p,left lung,R9,50,10,40,60\n",
+        comparison_reader=("R9",),
+        box_form="xywh",
+        box_frame="pixels",
+    )
+    assert studies["a"].anatomy == ()
+    assert defects(imported) == {"compared anatomy": 1}
+
+
+def test_a_mask_of_another_size_says_so(read, images):
+    write_png(images / "mask.png", np.full((40, 50), 255, np.uint8))
+    write_png(images / "empty.png", np.zeros((80, 100), np.uint8))
+    studies, imported = read("image,patient,label,mask\na.png,p,Mass,mask.png\nb.png,q,Mass,empty.png\n")
+    assert certainty_of(studies["a"], "mass") == "present"
+    assert boxes_of(studies["a"]) == []
+    assert defects(imported) == {"mask size": 1, "region": 1}
+    sentence = "masks of another size than their image are left out, 1 of 2 regions"
+    assert any(sentence in notice for notice in imported.notices)
+    assert not any("--box-form" in notice for notice in imported.notices)

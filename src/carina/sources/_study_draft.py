@@ -43,6 +43,7 @@ ImageFolder: TypeAlias = Annotated[
 """An option of readers whose images may lie elsewhere."""
 DEFECTS: Final[Mapping[str, str]] = {
     "region": "a box, polygon, mask or point with impossible numbers, without area or outside its image is left out",
+    "mask size": "a mask of another size than its image is left out",
     "conflict": "a label that contradicts one that is trusted more is left out",
     "wording": "a label that says itself that something is possible or absent, such as 'mass?' or 'no mass', is "
     "recorded as uncertain or absent",
@@ -68,6 +69,10 @@ _COMBINED: Final[Mapping[tuple[Certainty, Certainty], Certainty | None]] = {
 }
 """By the certainty that a label states of itself, and that which its source states of the label, what this comes to.
 Nothing where the source denies a denial: nobody knows what "no mass: no" means."""
+
+
+_IMPOSSIBLE: Final = Region.empty(1, 1)
+"""Stands for a region whose numbers are impossible."""
 
 
 def name_of(label: str) -> str:
@@ -450,10 +455,15 @@ class StudyDraft:
         make_region: Callable[[], Region],
         *,
         quality: float | None = None,
-    ) -> None:
-        """Add a structure of the body under a name of the vocabulary, with the region that a function makes."""
+    ) -> bool:
+        """Add a structure of the body under a name of the vocabulary, with the region that a function makes.
+
+        Returns:
+            Whether the region is used.
+        """
         region = make_or_empty(make_region)
-        if self._is_usable(drawing.image, region):
+        is_usable = self._is_usable(drawing.image, region)
+        if is_usable:
             self._anatomy.append(
                 Anatomy(
                     name=name,
@@ -465,27 +475,30 @@ class StudyDraft:
                     quality=quality,
                 )
             )
+        return is_usable
 
     def _is_usable(self, image: str, region: Region) -> bool:
         """Whether a region has pixels and the size of its image; counts a defect where not."""
         on = self.image(image)
-        is_usable = (region.width, region.height) == (on.width, on.height) and region != _empty_region(
-            on.height, on.width
-        )
-        if not is_usable:
+        if (region.width, region.height) != (on.width, on.height):
+            is_of_other_size = region is not _IMPOSSIBLE and min(on.width, on.height) > 0
+            self.defects["mask size" if is_of_other_size else "region"] += 1
+            return False
+        if region == _empty_region(on.height, on.width):
             self.defects["region"] += 1
-        return is_usable
+            return False
+        return True
 
-    def draw_finding(self, drawing: Drawing, make_region: Callable[[], Region]) -> None:
-        """Add a finding or device with the region that a function makes."""
+    def draw_finding(self, drawing: Drawing, make_region: Callable[[], Region]) -> bool:
+        """Add a finding or device with the region that a function makes; returns whether the region is used."""
         thing = self.state(drawing.label, drawing.certainty)
         if thing.certainty == "absent":
             # Where what is trusted more says so, `state` has counted a conflict.
             self.defects["nothing"] += self._says_nothing(drawing)
-            return
+            return False
         region = make_or_empty(make_region)
         if not self._is_usable(drawing.image, region):
-            return  # What was drawn is lost; that the source names the finding is not.
+            return False  # What was drawn is lost; that the source names the finding is not.
         thing.annotations.append(
             Annotation(
                 image=drawing.image,
@@ -495,10 +508,11 @@ class StudyDraft:
                 automatic=drawing.automatic,
             )
         )
+        return True
 
     # ---- readers whom the source compares with its truth -------------------------------------------------------------
 
-    def compare_region(self, drawing: Drawing, region: Region | None) -> None:
+    def compare_region(self, drawing: Drawing, region: Region | None) -> bool:
         """Add what a reader drew for comparison with the truth, which must be stated before.
 
         A drawing of what the truth does not call present says nothing about the study, and is counted as a conflict.
@@ -506,10 +520,13 @@ class StudyDraft:
         Args:
             drawing: What was drawn, where and by whom.
             region: The region; None where the reader looked and drew nothing.
+
+        Returns:
+            Whether it is used.
         """
         thing = self._find_present(drawing.label, is_conflict=region is not None)
         if thing is None or (region is not None and not self._is_usable(drawing.image, region)):
-            return
+            return False
         on = self.image(drawing.image)
         thing.comparisons.append(
             Annotation(
@@ -520,6 +537,7 @@ class StudyDraft:
                 automatic=drawing.automatic,
             )
         )
+        return True
 
     def list_present(self) -> list[str]:
         """Names of the findings that the truth calls present."""
@@ -609,7 +627,7 @@ def make_or_empty(make_region: Callable[[], Region]) -> Region:
     try:
         return make_region()
     except RegionError:
-        return Region.empty(1, 1)
+        return _IMPOSSIBLE
 
 
 @lru_cache(maxsize=64)

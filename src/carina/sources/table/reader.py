@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from carina.sources._encodings import describe_encoding
 from carina.sources._frames import FRAMES, BoxForm
-from carina.sources._image_sets import DEFECTS, assess, gather, name_studies
+from carina.sources._image_sets import COMPARED_ANATOMY, DEFECTS, assess, gather, name_studies
 from carina.sources._record import RecordError, SourceError, describe, printable
 from carina.sources._series import UNKNOWN, Place, order_studies
 from carina.sources._source import Plan, Skipped, Stream, source
@@ -59,6 +59,7 @@ def plan_table(path: Path, options: Mapping[str, Any]) -> Plan:
         files={FILE: text.encode()},
         notices=tuple(notices),
         region_columns=list_region_columns(table.columns, found),
+        has_coordinates=found.box is not None or found.polygon is not None,
     )
 
 
@@ -73,6 +74,7 @@ def plan_table(path: Path, options: Mapping[str, Any]) -> Plan:
         **DEFECTS,
         "mask missing": "a mask whose file is not in the folder of masks is left out; name that folder with --masks",
         "unnamed": "a region whose row names no finding, or several, is left out; use --label-column or --finding",
+        COMPARED_ANATOMY: "anatomy that a reader for comparison drew is left out: only findings are compared",
         "certainty": "a label whose cell of certainty is empty is not stated; where drawn or looked for, uncertain",
         "date": "a date that cannot be read is unknown",
         "age": "an age that cannot be read is unknown",
