@@ -16,7 +16,7 @@ from carina.sources._source import Plan, Skipped, Source
 from carina.store.counts import format_count
 from carina.store.files import write_bytes
 from carina.store.results import Result
-from carina.studies import Studies, Study, open_studies
+from carina.studies import Device, Finding, Studies, Study, open_studies
 from carina.studies.plausibility import PlausibilityProblem, PlausibilityResult
 from carina.studies.terms import Kind, UnknownName, find_unknown_names
 
@@ -107,7 +107,8 @@ class ImportCounts(msgspec.Struct, kw_only=True):
         self.without_patient += record.patient is None
         if isinstance(record, Study):
             self.regions += len(record.anatomy)
-            for thing in (*record.findings, *record.devices):
+            things: tuple[Finding | Device, ...] = (*record.findings, *record.devices)
+            for thing in things:
                 self.regions += len(thing.annotations)
                 self.regions += sum(not one.region.is_empty for one in thing.comparisons)
             for (kind, name), is_recorded in find_unknown_names(record).items():
