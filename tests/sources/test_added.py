@@ -1,9 +1,8 @@
 """What is added to a study that is already made."""
 
-from collections import Counter
-
 from carina.reports.sections import split_sections
 from carina.sources._added import AddedFinding, Addition, add_report_facts, add_to_study, unwrap
+from carina.sources._defects import DefectCounts
 from carina.sources._source import Repaired
 from carina.studies.assessment import certainty_of
 from carina.studies.faults import faults
@@ -29,7 +28,7 @@ def finding(number, name, certainty="present"):
 
 def test_several_that_are_added_stay_apart_and_the_first_joins_the_label():
     added = tuple(AddedFinding(label="Edema", phrase=text, annotations=(BOX,)) for text in ("One.", "Two."))
-    defects = Counter()
+    defects = DefectCounts()
     study = add_to_study(make_study(finding(1, "edema")), Addition(findings=added), defects)
     assert [(one.id, one.label, len(one.annotations), one.evidence) for one in study.findings] == [
         ("f1", "EDEMA", 1, (0,)),
@@ -43,21 +42,21 @@ def test_a_phrase_within_another_has_its_own_place():
     added = tuple(
         AddedFinding(label=label, phrase=text) for label, text in (("Edema", "no edema"), ("Mass", "edema"))
     )
-    study = add_to_study(make_study(), Addition(findings=added), Counter())
+    study = add_to_study(make_study(), Addition(findings=added), DefectCounts())
     assert [(sentence.start, sentence.end) for sentence in study.report.sentences] == [(0, 8), (9, 14)]
 
 
 def test_phrases_without_their_report_are_excerpts_and_complete_sentences_are_not():
     added = (AddedFinding(label="Edema", phrase="mild edema"),)
-    study = add_to_study(make_study(), Addition(findings=added), Counter())
+    study = add_to_study(make_study(), Addition(findings=added), DefectCounts())
     assert study.report.is_excerpt
     # The phrases of a second image are added to those of the first.
-    defects = Counter()
+    defects = DefectCounts()
     more = (AddedFinding(label="Mass", phrase="a mass"),)
     study = add_to_study(study, Addition(findings=more), defects)
     assert (study.report.text("findings"), defects.total()) == ("mild edema\na mass", 0)
     sentences = Addition(findings=added, phrases=("mild edema", "the heart is normal"))
-    assert not add_to_study(make_study(), sentences, Counter()).report.is_excerpt
+    assert not add_to_study(make_study(), sentences, DefectCounts()).report.is_excerpt
 
 
 def test_a_denial_of_one_side_is_neither_joined_nor_a_conflict():
@@ -69,7 +68,7 @@ def test_a_denial_of_one_side_is_neither_joined_nor_a_conflict():
     study, defects = unwrap(read)
     assert certainty_of(study, "pleural effusion") == "present"
     assert defects.total() == 0
-    defects = Counter()
+    defects = DefectCounts()
     denied = unwrap(
         add_report_facts(make_study(report="FINDINGS: No left pleural effusion."), trusted=(), number=1)
     )[0]

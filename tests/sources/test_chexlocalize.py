@@ -127,7 +127,7 @@ def test_polygons_where_there_are_no_masks_and_sizes_where_there_are_no_images(f
     )
     # What was drawn is lost; that it is present is not.
     assert (second.name, second.certainty, second.annotations) == ("edema", "present", ())
-    assert defects(imported) == {"region": 1}
+    assert defects(imported) == {"mask size": 1}
 
 
 def test_without_labels_an_empty_mask_is_an_absent_finding(folder, tmp_path):

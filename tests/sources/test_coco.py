@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.sources.files import defect_rows
 
 from carina.sources import SourceError, import_source
 from carina.sources._image_sets import gather, name_studies
@@ -157,7 +158,7 @@ def test_images_lie_beside_the_file_by_default(read, tmp_path):
         ({"segmentation": [[10, 20, 40, 20]]}, "region"),
         ({"segmentation": ["abc"]}, "region"),
         ({"segmentation": [[1e8, 20, 40, 20, 3, 4]]}, "region"),
-        ({"segmentation": {"size": [8, 10], "counts": [80]}}, "region"),
+        ({"segmentation": {"size": [8, 10], "counts": [80]}}, "mask size"),
         ({"segmentation": {"size": [80, 100], "counts": [1, 2]}}, "region"),
         ({"segmentation": {"size": [80, 100], "counts": "\u00e9"}}, "region"),
         ({"segmentation": {"size": [10**9, 10**9], "counts": "a"}}, "region"),
@@ -229,7 +230,7 @@ def test_fields_without_a_place_are_reported(read):
         (b'{"images": [{"id": 1', "does not end"),
         (b'{"images": [{"id": 1} {"id": 2}]}', "expected a comma"),
         (b'{"images": []} x', "text after"),
-        (b'{"images": [], "categories": [{"id": 1}]}', r"categories\[0\]: name"),
+        (b'{"images": [], "categories": [{"id": 1}]}', "categories: record 1: name"),
         (b'{"images": [], "categories": [{"id": 1, "name": "a"}, {"id": 1, "name": "b"}]}', "given twice"),
     ],
 )
@@ -267,3 +268,16 @@ def test_a_category_of_no_finding_is_never_a_finding(read):
     assert studies["a"].findings == ()
     assert studies["a"].assessed.listed == ("nodule",)
     assert defects(imported) == {"nothing": 1, "patient": 1}
+
+
+def test_annotations_are_counted_from_1_in_both_tables(read, tmp_path):
+    images = (IMAGE, IMAGE | {"id": 2, "file_name": "b.png"})
+    outside, unknown = box(id=2, bbox=[200, 20, 30, 40]), box(id=3, image_id=2, category_id=9)
+    _, imported = read(document(box(), outside, unknown, images=images))
+    assert [row[2:] for row in defect_rows(imported)] == [
+        ("instances.json: images", "1"),  # the patient is unknown
+        ("instances.json: annotations", "2"),
+    ]
+    assert [item.place for item in imported.skipped] == [
+        f"{tmp_path / 'instances.json'}: annotations: record 3"
+    ]

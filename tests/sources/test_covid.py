@@ -159,7 +159,7 @@ def test_images_are_selected_by_their_licence(folder, tmp_path):
         ("specks", ["right lung", "left lung"], {}),
         ("one lung", [], {"lungs": 1}),
         ("joined", [], {"lungs": 1}),
-        ("other size", [], {"region": 2}),
+        ("other size", [], {"mask size": 2}),
         ("no image", [], {"region": 1}),
     ],
 )

@@ -46,7 +46,7 @@ def test_every_field_of_a_study(folder, tmp_path):
     assert (studies[SECOND].split, studies[SECOND].findings[0].annotations) == ("test", ())
     assert studies["other"].patient == "other"
     # A mask of another size, and an image without one.
-    assert defects(imported) == {"region": 1, "no mask": 1}
+    assert defects(imported) == {"mask size": 1, "no mask": 1}
     assert [(item.study, item.kind) for item in imported.skipped] == [
         ("gone", "image missing"),
         (FIRST, "duplicate"),

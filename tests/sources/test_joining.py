@@ -4,7 +4,7 @@ import json
 import zipfile
 
 import pytest
-from tests.sources.files import boxes, defects, write_image, write_text
+from tests.sources.files import boxes, defect_rows, defects, write_image, write_text
 from typer.testing import CliRunner
 
 from carina.cli import app
@@ -90,6 +90,19 @@ def test_phrases_and_boxes_join_labels_and_report(mimic, phrases, tmp_path):
         "ms-cxr: split": 1,
         "ms-cxr: phrase": 1,
         "ms-cxr: size": 1,
+    }
+
+
+@pytest.mark.parametrize("is_folder", [True, False])
+def test_defects_name_the_row_of_the_joined_table(mimic, phrases, tmp_path, is_folder):
+    joins = {"ms-cxr": phrases.parent if is_folder else phrases}
+    imported = import_source("mimic-cxr-jpg", mimic, tmp_path / "out", joins=joins, workers=1)
+    joined = {row[0]: row[2:] for row in defect_rows(imported) if row[0].startswith("ms-cxr: ")}
+    assert joined == {
+        "ms-cxr: split": (str(phrases), "2"),
+        "ms-cxr: conflict": (str(phrases), "3"),
+        "ms-cxr: phrase": (str(phrases), "3"),
+        "ms-cxr: size": (str(phrases), "4"),
     }
 
 

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from tests.sources.files import defect_rows
 
 from carina.sources import SourceError, import_source
 from carina.sources.labelme import make_circle
@@ -182,3 +183,17 @@ def test_a_flag_or_shape_may_call_the_image_normal(read):
     studies, imported = read(a=document(RECTANGLE | {"label": "normal"}))
     assert states_no_abnormality(studies["a"]) is True
     assert defects(imported) == {"nothing": 1}
+
+
+def test_a_normal_flag_beside_a_drawn_finding_is_a_conflict(read):
+    studies, imported = read(a=document(RECTANGLE, flags={"normal": True}))
+    assert [(one.name, one.certainty) for one in studies["a"].findings] == [("pleural effusion", "present")]
+    assert not states_no_abnormality(studies["a"])
+    assert defects(imported) == {"conflict": 1}
+
+
+def test_shapes_are_counted_from_1_in_both_tables(read):
+    outside = RECTANGLE | {"points": [[200, 20], [240, 60]]}
+    _, imported = read(a=document(RECTANGLE, outside), b=document(RECTANGLE, {"label": ""}))
+    assert [row[2:] for row in defect_rows(imported) if row[0] == "region"] == [("a.json: shapes", "2")]
+    assert imported.skipped[0].field == "shapes: record 2.label"

@@ -95,6 +95,19 @@ def test_no_finding_beside_a_box_says_nothing_of_the_rest(folder, tmp_path):
     assert defects(imported) == {"unlisted box": 2}
 
 
+def test_no_finding_beside_a_label_is_a_conflict(folder, tmp_path):
+    write_text(
+        folder / "Data_Entry_2017_v2020.csv",
+        NEW,
+        "00000009_000.png,No Finding|Effusion,0,9,41,M,PA,2500,2048,0.168,0.168",
+    )
+    studies, imported = read_studies("nih", folder, tmp_path / "out")
+    study = studies["00000009_000"]
+    assert [(one.name, one.certainty) for one in study.findings] == [("pleural effusion", "present")]
+    assert study.assessed.listed == ()
+    assert defects(imported)["conflict"] == 1
+
+
 def test_the_order_is_that_of_the_release_of_2020_not_of_the_file_names(folder, tmp_path):
     studies, _ = read_studies("nih", folder, tmp_path / "out")
     first, last, only = (studies[name] for name in ("00000808_007", "00000808_000", "00000009_000"))

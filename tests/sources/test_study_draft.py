@@ -79,7 +79,7 @@ def test_a_region_of_another_size_and_an_empty_one_are_counted(draft):
     draft.add_anatomy("heart", "a.png", Region.full(9, 9), annotator="R1")
     draft.add_anatomy("left lung", "a.png", Region.full(80, 100), annotator="net", automatic=True)
     study, defects = finished(draft)
-    assert defects == {"region": 3}
+    assert defects == {"mask size": 2, "region": 1}
     assert study.findings[0].annotations == ()
     assert [(one.name, one.annotator, one.automatic) for one in study.anatomy] == [("left lung", "net", True)]
 

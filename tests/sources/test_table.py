@@ -23,6 +23,7 @@ from carina.sources._frames import Frame, box_corners
 from carina.sources.table.cells import read_boxes, read_date, read_polygons, split_labels
 from carina.store.errors import CarinaError, RegionError
 from carina.studies import Region, certainty_of, open_studies, write_png
+from carina.studies.model import Assessed
 
 NIH = Path(__file__).parents[3] / "shared" / "data" / "nih"
 
@@ -480,7 +481,6 @@ def test_masks_made_for_a_larger_image_are_resized(read, mask):
 @pytest.mark.parametrize(
     ("cell", "dialect"),
     [
-        ("small.png", "path"),
         ("1 99999999", "siim"),
         ("5 3 2 1", "chexmask"),
         ('{""size"": [8, 10], ""counts"": ""PP2""}', "coco"),
@@ -488,7 +488,6 @@ def test_masks_made_for_a_larger_image_are_resized(read, mask):
         ("\u00e9", "coco"),
     ],
     ids=[
-        "size",
         "siim",
         "chexmask",
         "coco size",
@@ -1146,3 +1145,173 @@ def test_a_benchmark_without_a_probe_is_an_error_in_python_and_names_the_remedy_
     import_studies("table", table, tmp_path / "boxes", images=images, workers=1)
     result = run_command("build", "ground", tmp_path / "boxes", "-o", tmp_path / "one")
     assert "nobody looked for it; state it with --looked-for at import" in result.output
+
+
+# ---- readers for comparison ------------------------------------------------------------------------------------------
+
+
+def compared(finding):
+    """Reader of every comparison of a finding, and whether the reader drew something."""
+    return [(one.annotator, not one.region.is_empty) for one in finding.comparisons]
+
+
+@pytest.mark.parametrize(
+    "options", [{"looked_for": "listed"}, {"looked_for": "every"}, {"blank": "absent"}, {}], ids=str
+)
+@pytest.mark.parametrize(
+    "table",
+    [
+        "image,patient,label,reader,x,y,w,h\na.png,p,Mass,R1,10,10,20,20\nb.png,q,Mass,R9,10,10,20,20\n",
+        "image,patient,reader,Mass,Nodule,x,y,w,h\na.png,p,R1,1,0,10,10,20,20\nb.png,q,R9,1,,10,10,20,20\n",
+    ],
+    ids=["label", "finding columns"],
+)
+def test_an_image_that_only_a_reader_for_comparison_read_is_no_negative(read, table, options):
+    studies, _ = read(table, comparison_reader=("R9",), box_form="xywh", box_frame="pixels", **options)
+    assert studies["b"].findings == ()
+    assert studies["b"].assessed == Assessed()
+
+
+def test_a_reader_for_comparison_who_says_no_finding_has_missed_what_is_there(read):
+    studies, _ = read(
+        "image,patient,label,reader,x,y,w,h\n"
+        "a.png,p,Mass,R1,10,10,20,20\n"
+        "a.png,p,Mass,R9,12,10,20,20\n"
+        "a.png,p,No finding,R9,,,,\n"
+        "b.png,q,Mass,R1,10,10,20,20\n"
+        "b.png,q,Nodule,R1,50,50,20,20\n"
+        "b.png,q,No finding,R9,,,,\n"
+        "b.png,q,Normal,R8,,,,\n"
+        "c.png,r,Mass,R1,10,10,20,20\n"
+        "c.png,r,no mass,R9,,,,\n"
+        "c.png,r,Nodule,R8,10,10,20,20\n",
+        comparison_reader=("R9", "R8"),
+        looked_for="listed",
+        box_form="xywh",
+        box_frame="pixels",
+    )
+    # Who drew a mass has not missed it.
+    assert compared(studies["a"].findings[0]) == [("R9", True)]
+    for finding in studies["b"].findings:
+        assert compared(finding) == [("R9", False), ("R8", False)]
+    # R8 named something else, and does not say whether there is a mass.
+    assert compared(studies["c"].findings[0]) == [("R9", False)]
+
+
+@pytest.mark.parametrize(("cell", "blank"), [("0", "unknown"), ("no", "unknown"), ("", "absent")])
+def test_a_denying_cell_of_a_reader_for_comparison_is_a_miss(read, cell, blank):
+    studies, _ = read(
+        "image,patient,reader,Mass,Nodule,x,y,w,h\n"
+        "a.png,p,R1,1,0,10,10,20,20\n"
+        f"a.png,p,R9,{cell},1,10,10,20,20\n"
+        f"a.png,p,R9,{cell},1,10,10,20,20\n"
+        "b.png,q,R1,1,1,,,,\n"
+        f"b.png,q,R9,1,{cell},10,10,20,20\n"
+        f"b.png,q,R9,{cell},1,50,50,20,20\n",
+        comparison_reader=("R9",),
+        blank=blank,
+        box_form="xywh",
+        box_frame="pixels",
+    )
+    assert [compared(finding) for finding in studies["a"].findings] == [[("R9", False)], []]
+    assert [compared(finding) for finding in studies["b"].findings] == [[("R9", True)], [("R9", True)]]
+
+
+def test_an_empty_cell_of_a_reader_for_comparison_says_nothing(read):
+    studies, _ = read(
+        "image,patient,reader,Mass\na.png,p,R1,1\na.png,p,R9,\n", comparison_reader=("R9",), blank="unknown"
+    )
+    assert compared(studies["a"].findings[0]) == []
+
+
+def test_a_reader_for_comparison_must_be_in_the_column_of_annotators(read):
+    table = "image,patient,label,reader\na.png,p,Mass,R1\na.png,p,Mass,R9\n"
+    with pytest.raises(SourceError, match=r"comparisons: no reader 'r9' in the column 'reader'.*R1, R9"):
+        read(table, comparison_reader=("r9",))
+
+
+def test_defects_name_the_row_that_has_them(read):
+    _, imported = read(
+        "image,patient,view,label,reader,certainty,age\n"
+        "a.png,p,PA,Mass?,R1,present,50\n"
+        "a.png,p,PA,Nodule,R2,present,51\n"
+        "a.png,p,PA,Nodule,R2,absent,old\n"
+        "a.png,p,PA,Nodule,R1,absent,50\n"
+        "b.png,q,sideways,Mass,R1,present,\n"
+        "b.png,q,,Mass,R1,present,\n"
+        "c.png,r,PA,Mass,R1,present,\n"
+        "c.png,s,PA,Mass,R1,present,\n"
+        "c.png,r,PA,Mass,R1,present,\n"
+    )
+    rows = {(defect, record, row) for defect, record, _, row in defect_rows(imported)}
+    assert rows == {
+        ("wording", "a", "2"),
+        ("conflict", "a", "4"),  # the nodule of R2
+        ("conflict", "a", "3"),  # the age
+        ("age", "a", "4"),
+        ("view", "b", "6"),
+    }
+    assert [item.place.rsplit("/", 1)[-1] for item in imported.skipped] == ["table.csv: row 9"]
+
+
+def test_normal_beside_a_finding_is_left_out_as_a_conflict(read):
+    studies, imported = read(
+        "image,patient,label,x,y,w,h\n"
+        "a.png,p,Normal,,,,\n"
+        "a.png,p,Mass,10,10,20,20\n"
+        "b.png,q,Mass,10,10,20,20\n"
+        "b.png,q,No finding,,,,\n"
+        "c.png,r,Normal,,,,\n"
+        "c.png,r,pacemaker,,,,\n"
+        "c.png,r,no mass,,,,\n",
+        box_form="xywh",
+        box_frame="pixels",
+    )
+    for name in "ab":
+        assert [(one.name, one.certainty) for one in studies[name].findings] == [("mass", "present")]
+    # A device is no finding, and what is absent contradicts nothing.
+    assert certainty_of(studies["c"], "abnormality") == "absent"
+    assert [row for row in defect_rows(imported) if row[0] == "conflict"] == [
+        ("conflict", "a", defect_rows(imported)[0][2], "2"),
+        ("conflict", "b", defect_rows(imported)[0][2], "5"),
+    ]
+
+
+def test_regions_of_readers_for_comparison_count_as_regions(read):
+    _, imported = read(
+        "image,patient,label,reader,x,y,w,h\n"
+        "a.png,p,Mass,R1,200,10,20,20\n"
+        "a.png,p,Mass,R9,90,10,20,20\n"
+        "a.png,p,Mass,R9,90,40,20,20\n"
+        "a.png,p,Nodule,R9,90,40,20,20\n",
+        comparison_reader=("R9",),
+        box_form="xywh",
+        box_frame="pixels",
+    )
+    # The nodule is no part of the study: that it is cut off is no matter.
+    assert defects(imported) == {"region": 1, "cut": 2, "conflict": 1}
+    assert imported.counts.regions == 2
+    assert any("2 of 3 regions are cut off" in notice for notice in imported.notices)
+
+
+def test_anatomy_of_a_reader_for_comparison_is_left_out(read):
+    studies, imported = read(
+        "image,patient,label,reader,x,y,w,h\na.png,p,Mass,R1,10,10,20,20\na.png,p,left lung,R9,50,10,40,60\n",
+        comparison_reader=("R9",),
+        box_form="xywh",
+        box_frame="pixels",
+    )
+    assert studies["a"].anatomy == ()
+    assert defects(imported) == {"compared anatomy": 1}
+
+
+def test_a_mask_of_another_size_says_so(read, images):
+    write_png(images / "mask.png", np.full((40, 50), 255, np.uint8))
+    write_png(images / "empty.png", np.zeros((80, 100), np.uint8))
+    studies, imported = read("image,patient,label,mask\na.png,p,Mass,mask.png\nb.png,q,Mass,empty.png\n")
+    assert certainty_of(studies["a"], "mass") == "present"
+    assert boxes_of(studies["a"]) == []
+    assert defects(imported) == {"mask size": 1, "region": 1}
+    sentence = "masks of another size than their image are left out, 1 of 2 regions"
+    assert any(sentence in notice for notice in imported.notices)
+    assert not any("--box-form" in notice for notice in imported.notices)

@@ -66,6 +66,8 @@ class AddedFinding:
     annotations: tuple[Annotation, ...] = ()
     automatic: bool = False
     """Whether a program states it: then what the study says counts more."""
+    place: RecordPlace | None = None
+    """Where it stands, for defects; None where that is the place of the addition."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,6 +82,8 @@ class Addition:
     split: Split | None = None
     """Split of the data set that is added, which need not be that of the other: it counts more, since what is asked
     comes from the set that is added."""
+    place: RecordPlace | None = None
+    """Where it stands, for defects; None where that is the record of the study."""
     prior: str | None = None
     """Id of the study that trends compare with; None where that is the prior study of the other set."""
     defects: Mapping[str, int] = field(default_factory=dict)
@@ -123,21 +127,24 @@ def wrap(
     )
 
 
-def add_to_study(study: Study, addition: Addition, defects: Counter[str]) -> Study:
+def add_to_study(study: Study, addition: Addition, defects: DefectCounts) -> Study:
     """The study with what was added; counts defects.
 
     A finding that was added joins the finding of its name that the study has; several that were added stay apart, since
     each has regions and a phrase of its own.
     """
+    record = defects.place
+    defects.place = here = addition.place or record
     add_defects(defects, addition.defects)
     facts: dict[str, Finding | Device] = {finding.id: finding for finding in study.findings}
     facts |= {device.id: device for device in study.devices}
-    spoken: dict[str, list[str]] = {phrase: [] for phrase in addition.phrases}
+    spoken = {phrase: _Spoken(here) for phrase in addition.phrases}
     joined: set[str] = set()
     is_compared = addition.prior is None or _may_follow(study, addition.prior)
     for added in addition.findings:
         if not name_of(added.label):
             continue  # a label that says that nothing was found
+        defects.place = added.place or here
         if added.trend is not None and not is_compared:
             defects["trend"] += 1
             added = replace(added, trend=None)  # noqa: PLW2901 - the rest of it is used
@@ -145,9 +152,11 @@ def add_to_study(study: Study, addition: Addition, defects: Counter[str]) -> Stu
         joined.add(fact.id)
         facts[fact.id] = fact
         if added.phrase:
-            spoken.setdefault(added.phrase, []).append(fact.id)
+            spoken.setdefault(added.phrase, _Spoken(defects.place)).about.append(fact.id)
+    defects.place = here
     defects["split"] += None not in (study.split, addition.split) and study.split != addition.split
     report = _add_phrases(study.report, spoken, facts, defects, is_excerpt=not addition.phrases)
+    defects.place = record
     return msgspec.structs.replace(
         study,
         findings=tuple(fact for fact in facts.values() if isinstance(fact, Finding)),
@@ -157,6 +166,14 @@ def add_to_study(study: Study, addition: Addition, defects: Counter[str]) -> Stu
         split=addition.split or study.split,
         prior=study.prior or (addition.prior if is_compared else None),
     )
+
+
+@dataclass(frozen=True)
+class _Spoken:
+    """A phrase: where it stands, and ids of what it is about."""
+
+    place: RecordPlace
+    about: list[str] = field(default_factory=list)
 
 
 def _may_follow(study: Study, prior: str) -> bool:
@@ -216,9 +233,9 @@ def _new_id(facts: Iterable[str], letter: str) -> str:
 
 def _add_phrases(
     report: Report | None,
-    spoken: Mapping[str, list[str]],
+    spoken: Mapping[str, _Spoken],
     facts: dict[str, Finding | Device],
-    defects: Counter[str],
+    defects: DefectCounts,
     *,
     is_excerpt: bool,
 ) -> Report | None:
@@ -229,18 +246,19 @@ def _add_phrases(
         report = Report(sections=(), is_excerpt=is_excerpt)
     is_of_phrases = report.is_excerpt or not report.sections
     sentences = list(report.sentences)
-    for phrase, about in spoken.items():
+    for phrase, spoken_of in spoken.items():
         if is_of_phrases:
             report, span = _append_phrase(report, phrase)
         else:
             span = _find_phrase(report, phrase)
         if span is None:
+            defects.place = spoken_of.place
             defects["phrase"] += 1
             continue
-        states = tuple(_make_statement(facts[fact]) for fact in about)
+        states = tuple(_make_statement(facts[fact]) for fact in spoken_of.about)
         index = len(sentences)
         sentences.append(Sentence(section=span[0], start=span[1], end=span[2], states=states))
-        for fact in about:
+        for fact in spoken_of.about:
             facts[fact] = msgspec.structs.replace(facts[fact], evidence=(*facts[fact].evidence, index))
     return msgspec.structs.replace(report, sentences=tuple(sentences))
 

@@ -56,7 +56,8 @@ class DefectCounts(Counter[str]):
 def add_defects(defects: Counter[str], more: Mapping[str, int]) -> None:
     """Add counts to others, with their places where both have them."""
     if not isinstance(defects, DefectCounts) or not isinstance(more, DefectCounts):
-        defects.update(more)
+        for defect, times in more.items():  # not `update`, which may leave out the places
+            defects[defect] += times
         return
     here = defects.place
     for defect, place, times in list_places(more, more.places, here):

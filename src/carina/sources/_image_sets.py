@@ -64,6 +64,8 @@ PatientPattern: TypeAlias = Annotated[
         "each image is its own patient."
     ),
 ]
+COMPARED_ANATOMY: Final = "compared anatomy"
+"""The defect of sources with readers for comparison who draw anatomy, which has no place for it."""
 _PAGE_MARK: Final = b'<meta name="generator" content="carina">'
 """What every page of `carina.pages` has in its head."""
 _PAGE_START: Final = 1000
@@ -404,15 +406,17 @@ class ImageSetDraft(StudyDraft):
         if self._is_left_out(label):
             self.defects["category"] += 1
             return
-        lost = self.defects["region"]
         drawing = Drawing(label, on.key, ink.drawn, ink.annotator, ink.certainty)
+        if ink.is_comparison and self.is_anatomy(label):
+            self.defects[COMPARED_ANATOMY] += 1
+            return
         if ink.is_comparison:
-            self.compare_region(drawing, make_or_empty(make_region))
+            is_used = self.compare_region(drawing, make_or_empty(make_region))
         elif self.is_anatomy(label):
-            self.draw_anatomy(name_of(self.names.get(label, label)), drawing, make_region)
+            is_used = self.draw_anatomy(name_of(self.names.get(label, label)), drawing, make_region)
         else:
-            self.draw_finding(drawing, make_region)
-        if self.defects["region"] == lost and any(is_outside(point, on) for point in points):
+            is_used = self.draw_finding(drawing, make_region)
+        if is_used and any(is_outside(point, on) for point in points):
             self.defects["cut"] += 1
 
     def _is_left_out(self, label: str) -> bool:

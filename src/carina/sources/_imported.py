@@ -16,7 +16,7 @@ from carina.sources._source import Plan, Skipped, Source
 from carina.store.counts import format_count
 from carina.store.files import write_bytes
 from carina.store.results import Result
-from carina.studies import Studies, Study, open_studies
+from carina.studies import Device, Finding, Studies, Study, open_studies
 from carina.studies.plausibility import PlausibilityProblem, PlausibilityResult
 from carina.studies.terms import Kind, UnknownName, find_unknown_names
 
@@ -29,7 +29,7 @@ IMPLAUSIBLE: Final = "implausible.csv"
 COUNTS: Final = "import.json"
 _SKIPPED_COLUMNS: Final = ("study", "target", "stage", "reason", "detail")
 _IMPLAUSIBLE_COLUMNS: Final = ("study", "image", "check", "seen", "expected", "annotator", "what was done")
-_LOST: Final = ("region", "mask missing", "unnamed")
+_LOST: Final = ("region", "mask size", "mask missing", "unnamed")
 """Defects by which a region is left out that was probably meant to be used."""
 _MANY: Final = 0.25
 """Share of regions that are cut off or cannot be drawn from which on their numbers are probably misread."""
@@ -82,7 +82,7 @@ class ImportCounts(msgspec.Struct, kw_only=True):
     without_patient: int = 0
     images: int = 0
     regions: int = 0
-    """Regions of findings, devices and anatomy."""
+    """Regions of findings, devices and anatomy, with what readers for comparison drew."""
     cells: dict[str, int] = {}
     """Cases by target and path, such as `edema/RR`."""
     stages: dict[str, int] = {}
@@ -112,8 +112,10 @@ class ImportCounts(msgspec.Struct, kw_only=True):
         self.without_patient += record.patient is None
         if isinstance(record, Study):
             self.regions += len(record.anatomy)
-            self.regions += sum(len(finding.annotations) for finding in record.findings)
-            self.regions += sum(len(device.annotations) for device in record.devices)
+            things: tuple[Finding | Device, ...] = (*record.findings, *record.devices)
+            for thing in things:
+                self.regions += len(thing.annotations)
+                self.regions += sum(not one.region.is_empty for one in thing.comparisons)
             for (kind, name), is_recorded in find_unknown_names(record).items():
                 counts = self.unknown_names.setdefault(kind, {})
                 counts[name] = counts.get(name, 0) + is_recorded
@@ -220,14 +222,20 @@ class Imported(Result):
         if self.source.brings == "studies" and plan.region_columns and not counts.regions:
             names = ", ".join(plan.region_columns)
             found.append(f"No region was read, although columns look like regions: {names}")
-        cut, wrong = (self._count_defect(name) for name in ("cut", "region"))
-        total = counts.regions + wrong
+        cut, wrong, sized = (self._count_defect(name) for name in ("cut", "region", "mask size"))
+        total = counts.regions + wrong + sized
         options = {option.name for option in self.source.options}
         hints = [hint for name, hint in _MISREAD.items() if name in options]
-        if hints and cut + wrong > _MANY * total:
+        may_be_misread = plan.has_coordinates or "sizes" in options
+        if hints and may_be_misread and cut + wrong > _MANY * total:
             found.append(
                 f"{cut} of {format_count(total, 'region')} are cut off at the border of the image and {wrong} cannot "
                 f"be drawn: {'; '.join(hints)}"
+            )
+        if sized > _MANY * total:
+            found.append(
+                f"masks of another size than their image are left out, {sized} of {format_count(total, 'region')}: "
+                "give masks of the size of the image"
             )
         return tuple(found)
 

@@ -127,7 +127,8 @@ def add_joined(joined: Sequence[JoinedSource], item: Item) -> Item:
                 continue
             own.place = RecordPlace(str(one.path), places[0].number)
             try:
-                study = add_to_study(study, one.make(one.path, places, image), own)
+                addition = one.make(one.path, places, image)
+                study = add_to_study(study, addition, own)
             except RecordError:
                 own["row"] += 1
         for defect, place, times in list_places(own, own.places, own.place):

@@ -110,6 +110,8 @@ class Plan:
     """Those of the lines that say that something is probably misread, for functions that print nothing."""
     region_columns: tuple[str, ...] = ()
     """Columns that look like regions, used or not."""
+    has_coordinates: bool = False
+    """Whether options say what the numbers of boxes or polygons count, so that these may be misread."""
 
 
 Inputs: TypeAlias = Mapping[str, Path | Mapping[str, Path] | str]

@@ -43,6 +43,7 @@ ImageFolder: TypeAlias = Annotated[
 """An option of readers whose images may lie elsewhere."""
 DEFECTS: Final[Mapping[str, str]] = {
     "region": "a box, polygon, mask or point with impossible numbers, without area or outside its image is left out",
+    "mask size": "a mask of another size than its image is left out",
     "cut": "a box or polygon that reaches over the border of its image is cut off there",
     "conflict": "a label that contradicts one that is trusted more is left out",
     "wording": "a label that says itself that something is possible or absent, such as 'mass?' or 'no mass', is "
@@ -71,6 +72,10 @@ _COMBINED: Final[Mapping[tuple[Certainty, Certainty], Certainty | None]] = {
 }
 """By the certainty that a label states of itself, and that which its source states of the label, what this comes to.
 Nothing where the source denies a denial: nobody knows what "no mass: no" means."""
+
+
+_IMPOSSIBLE: Final = Region.empty(1, 1)
+"""Stands for a region whose numbers are impossible."""
 
 
 def name_of(label: str) -> str:
@@ -230,6 +235,8 @@ class StudyDraft:
         """Fields of the record that have no place in Carina."""
         self._things: dict[str, _Thing] = {}
         self._anatomy: list[Anatomy] = []
+        self._normal: dict[RecordPlace, None] = {}
+        """Where the record says that nothing is there."""
 
     # ---- images ------------------------------------------------------------------------------------------------------
 
@@ -331,11 +338,15 @@ class StudyDraft:
             return thing
         self._count_wording(label, certainty, words, stated)
         if not name or stated is None:
+            if stated == "absent" and is_no_finding(self.names.get(label, words or label)):
+                self._normal[self.defects.place] = None
             return _Thing(name, label, "absent", is_device)
         if thing is None:
             thing = self._things[name] = _Thing(name, label, stated, is_device)
         if thing.certainty != stated:
             self.defects["conflict"] += 1
+        elif name == ABNORMALITY and stated == "absent":
+            self._normal[self.defects.place] = None
         return thing
 
     def read_statement(
@@ -390,13 +401,12 @@ class StudyDraft:
         """Add a box: x and y of its corner at the top left, width and height, in pixels of the image."""
         on = self.image(image)
         x, y, width, height = box
-        lost = self.defects["region"]
-        self.draw_finding(
+        is_used = self.draw_finding(
             Drawing(label, image, "box", annotator, certainty, automatic),
             lambda: Region.from_box(x, y, width, height, height=on.height, width=on.width),
         )
-        if is_outside((x, y), on) or is_outside((x + width, y + height), on):
-            self.defects["cut"] += lost == self.defects["region"]
+        if is_used and (is_outside((x, y), on) or is_outside((x + width, y + height), on)):
+            self.defects["cut"] += 1
 
     def add_polygons(
         self,
@@ -450,10 +460,15 @@ class StudyDraft:
         make_region: Callable[[], Region],
         *,
         quality: float | None = None,
-    ) -> None:
-        """Add a structure of the body under a name of the vocabulary, with the region that a function makes."""
+    ) -> bool:
+        """Add a structure of the body under a name of the vocabulary, with the region that a function makes.
+
+        Returns:
+            Whether the region is used.
+        """
         region = make_or_empty(make_region)
-        if self._is_usable(drawing.image, region):
+        is_usable = self._is_usable(drawing.image, region)
+        if is_usable:
             self._anatomy.append(
                 Anatomy(
                     name=name,
@@ -465,27 +480,30 @@ class StudyDraft:
                     quality=quality,
                 )
             )
+        return is_usable
 
     def _is_usable(self, image: str, region: Region) -> bool:
         """Whether a region has pixels and the size of its image; counts a defect where not."""
         on = self.image(image)
-        is_usable = (region.width, region.height) == (on.width, on.height) and region != _empty_region(
-            on.height, on.width
-        )
-        if not is_usable:
+        if (region.width, region.height) != (on.width, on.height):
+            is_of_other_size = region is not _IMPOSSIBLE and min(on.width, on.height) > 0
+            self.defects["mask size" if is_of_other_size else "region"] += 1
+            return False
+        if region == _empty_region(on.height, on.width):
             self.defects["region"] += 1
-        return is_usable
+            return False
+        return True
 
-    def draw_finding(self, drawing: Drawing, make_region: Callable[[], Region]) -> None:
-        """Add a finding or device with the region that a function makes."""
+    def draw_finding(self, drawing: Drawing, make_region: Callable[[], Region]) -> bool:
+        """Add a finding or device with the region that a function makes; returns whether the region is used."""
         thing = self.state(drawing.label, drawing.certainty)
         if thing.certainty == "absent":
             # Where what is trusted more says so, `state` has counted a conflict.
             self.defects["nothing"] += self._says_nothing(drawing)
-            return
+            return False
         region = make_or_empty(make_region)
         if not self._is_usable(drawing.image, region):
-            return  # What was drawn is lost; that the source names the finding is not.
+            return False  # What was drawn is lost; that the source names the finding is not.
         thing.annotations.append(
             Annotation(
                 image=drawing.image,
@@ -495,10 +513,11 @@ class StudyDraft:
                 automatic=drawing.automatic,
             )
         )
+        return True
 
     # ---- readers whom the source compares with its truth -------------------------------------------------------------
 
-    def compare_region(self, drawing: Drawing, region: Region | None) -> None:
+    def compare_region(self, drawing: Drawing, region: Region | None) -> bool:
         """Add what a reader drew for comparison with the truth, which must be stated before.
 
         A drawing of what the truth does not call present says nothing about the study, and is counted as a conflict.
@@ -506,10 +525,13 @@ class StudyDraft:
         Args:
             drawing: What was drawn, where and by whom.
             region: The region; None where the reader looked and drew nothing.
+
+        Returns:
+            Whether it is used.
         """
         thing = self._find_present(drawing.label, is_conflict=region is not None)
         if thing is None or (region is not None and not self._is_usable(drawing.image, region)):
-            return
+            return False
         on = self.image(drawing.image)
         thing.comparisons.append(
             Annotation(
@@ -520,6 +542,15 @@ class StudyDraft:
                 automatic=drawing.automatic,
             )
         )
+        return True
+
+    def list_present(self) -> list[str]:
+        """Names of the findings that the truth calls present."""
+        return [
+            thing.name
+            for thing in self._things.values()
+            if thing.certainty == "present" and not thing.is_device
+        ]
 
     def compare_point(self, label: str, point: SalientPoint) -> None:
         """Add a point that a reader marked for comparison with the truth, by the rule of `compare_region`."""
@@ -547,8 +578,25 @@ class StudyDraft:
 
     # ---- the study ---------------------------------------------------------------------------------------------------
 
+    def _drop_normal(self) -> None:
+        """Leave out that nothing is there, where the record says of a finding that it is or may be."""
+        if all(thing.certainty == "absent" or thing.is_device for thing in self._things.values()):
+            return
+        for place in self._normal:
+            self.defects.place = place
+            self.defects["conflict"] += 1
+        self._normal.clear()
+        general = self._things.get(ABNORMALITY)
+        if general is not None and general.certainty == "absent":
+            del self._things[ABNORMALITY]
+
     def finish(self, *, assessed: Assessed | None = None) -> Study | Repaired:
-        """The study, with its defects where there are any."""
+        """The study, with its defects where there are any.
+
+        A label that says that nothing is there, such as "Normal" or "No finding", is left out and counted as a conflict
+        where a finding is present or uncertain. Devices do not contradict it.
+        """
+        self._drop_normal()
         findings, devices = (
             tuple(_number(kind, letter, things))
             for kind, letter, things in (
@@ -584,7 +632,7 @@ def make_or_empty(make_region: Callable[[], Region]) -> Region:
     try:
         return make_region()
     except RegionError:
-        return Region.empty(1, 1)
+        return _IMPOSSIBLE
 
 
 def is_outside(point: Sequence[float], on: Image) -> bool:

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping
 from typing import Final, NamedTuple
 
+from carina.sources._defects import RecordPlace
 from carina.sources._study_draft import StudyDraft
 from carina.studies.vocabulary import ABNORMALITY, Certainty
 
@@ -19,6 +20,8 @@ class Vote(NamedTuple):
     certainty: Certainty = "present"
     words: str = ""
     """What to look up in the vocabulary, where that is not the label."""
+    place: RecordPlace | None = None
+    """Where it stands, for defects; None where that is the place that the draft reads."""
 
 
 def state_votes(draft: StudyDraft, votes: Iterable[Vote], readers: Mapping[str, Collection[str]]) -> None:
@@ -35,7 +38,9 @@ def state_votes(draft: StudyDraft, votes: Iterable[Vote], readers: Mapping[str, 
     """
     labels: dict[str, str] = {}
     stated: defaultdict[str, dict[tuple[str, str], Certainty]] = defaultdict(dict)
+    here = draft.defects.place
     for vote in votes:
+        draft.defects.place = vote.place or here
         name, certainty = draft.read_statement(vote.label, vote.certainty, words=vote.words)
         if not name or certainty is None:
             continue
@@ -43,6 +48,7 @@ def state_votes(draft: StudyDraft, votes: Iterable[Vote], readers: Mapping[str, 
         known = stated[name].setdefault((vote.image, vote.reader), certainty)
         if known != certainty:
             draft.defects["conflict"] += 1
+    draft.defects.place = here
     is_normal = all(set(own.values()) == {"absent"} for own in stated.values())
     is_shared = len({reader for own in readers.values() for reader in own}) > 1
     for name, own in stated.items():

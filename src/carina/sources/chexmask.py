@@ -14,6 +14,7 @@ from typing import Annotated, Final, NamedTuple
 from msgspec import Meta
 
 from carina.sources._added import Addition
+from carina.sources._defects import DefectCounts, RecordPlace, add_defects
 from carina.sources._frames import fit_square
 from carina.sources._joining import Join
 from carina.sources._record import RecordError, SourceError
@@ -67,9 +68,14 @@ def _index(path: Path) -> Iterator[tuple[str, RowPlace] | str]:
 
 
 def _make_addition(path: Path, places: Sequence[RowPlace], image: Image) -> Addition:
-    anatomy, defects = describe_image(read_row(path, places[0]), image)
-    defects["duplicate"] = len(places) - 1
-    return Addition(anatomy=anatomy, defects=defects)
+    row = read_row(path, places[0])
+    anatomy, found = describe_image(row, image)
+    defects = DefectCounts(RecordPlace(row.file, row.number))
+    add_defects(defects, found)
+    for place in places[1:]:
+        defects.place = RecordPlace(row.file, place.number)
+        defects["duplicate"] += 1
+    return Addition(anatomy=anatomy, place=RecordPlace(row.file, row.number), defects=defects)
 
 
 @source(
@@ -135,7 +141,7 @@ def _make_study(path: Path, root: Path, entry: _Entry) -> Item:
     else:
         draft.add_image(root, key, "unknown")
     anatomy, defects = describe_image(row, draft.images[0])
-    draft.defects.update(defects)
+    add_defects(draft.defects, defects)
     for structure in anatomy:
         draft.add_anatomy(
             structure.name,

@@ -121,7 +121,7 @@ def _read_layout(path: Path) -> _Layout:
     for entry in read_entries(path, "named arrays"):
         found.add(entry.name)
         numbers[entry.name] += 1
-        place = f"{path}: {entry.name}[{numbers[entry.name] - 1}]"
+        place = _describe_place(RecordPlace(f"{path}: {entry.name}", numbers[entry.name]))
         try:
             if entry.name == "images":
                 _add_image(images, keys, decode(entry.content), numbers[entry.name])
@@ -211,25 +211,30 @@ def _read_annotations(path: Path, layout: _Layout) -> Iterator[tuple[str, tuple[
 def _read_study(
     path: Path, study: str, image: _CocoImage, found: list[tuple[int, bytes]], settings: _Settings
 ) -> list[Item]:
-    place = f"{path}: images[{image.number - 1}]"
+    place = RecordPlace(f"{path}: images", image.number)
     try:
         draft = ImageSetDraft(
             study,
             patient=find_patient(settings.patient, image.key),
             source="coco",
-            number=image.number,
+            number=place.number,
+            file=place.file,
             categories=settings.categories,
         )
         draft.add_image(settings.root, image.key, "unknown", size=image.size)
         draft.facts["split"] = find_split(image.key)
         ids: set[str] = set()
         for number, content in found:
-            place = f"{path}: annotations[{number - 1}]"
-            draft.defects.place = RecordPlace(f"{path}: annotations", number)
+            draft.defects.place = place = RecordPlace(f"{path}: annotations", number)
             _add_annotation(draft, image.key, decode(content), ids, settings.labels)
         return [draft.finish(assessed=settings.assessed)]
     except RecordError as error:
-        return [Skipped.from_error(error, place, study=study)]
+        return [Skipped.from_error(error, _describe_place(place), study=study)]
+
+
+def _describe_place(place: RecordPlace) -> str:
+    """Where an entry of a list stands, with the numbers that `defects.csv` has."""
+    return f"{place.file}: record {place.number}"
 
 
 def _add_annotation(

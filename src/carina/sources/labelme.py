@@ -108,9 +108,10 @@ def _make_study(file: str, study: str, settings: _Settings) -> Item:
     shapes = content.get("shapes")
     if not isinstance(shapes, list):
         raise RecordError("shapes", f"is {describe(shapes)}, expected a list", kind="json")
-    for place, shape in enumerate(shapes):
-        draft.defects.place = RecordPlace(draft.file, place + 1)
-        _add_shape(draft, key, shape, f"shapes[{place}]")
+    for number, shape in enumerate(shapes, start=1):
+        draft.defects.place = RecordPlace(f"{draft.file}: shapes", number)
+        _add_shape(draft, key, shape, f"shapes: record {number}")
+    draft.defects.place = RecordPlace(draft.file)
     for label in _true_flags(content):
         draft.state_category(label)
     return draft.finish(assessed=assess(settings.looked_for, settings.labels, settings.categories))

@@ -199,8 +199,16 @@ def describe_image(phrases: Sequence[_Phrase], image: Image, file: Path) -> Addi
                 defects["region"] += 1
                 continue
             drawn.append(Annotation(image=image.key, region=region, drawn="box", annotator=ANNOTATOR))
-        findings.append(AddedFinding(label=category, phrase=own[0].text, annotations=tuple(drawn)))
-    return Addition(findings=tuple(findings), split=read_split(phrases[0].split), defects=defects)
+        place = RecordPlace(str(file), own[0].number)
+        findings.append(
+            AddedFinding(label=category, phrase=own[0].text, annotations=tuple(drawn), place=place)
+        )
+    return Addition(
+        findings=tuple(findings),
+        split=read_split(phrases[0].split),
+        place=RecordPlace(str(file), phrases[0].number),
+        defects=defects,
+    )
 
 
 # ---- the two forms --------------------------------------------------------------------------------------------------

@@ -6,7 +6,6 @@ five findings are labelled only where there is something to compare, so that a b
 """
 
 import re
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -24,7 +23,7 @@ from carina.sources._added import (
     unwrap,
     wrap,
 )
-from carina.sources._defects import RecordPlace
+from carina.sources._defects import DefectCounts, RecordPlace
 from carina.sources._joining import Join
 from carina.sources._mimic_images import read_mimic_id
 from carina.sources._record import RecordError, SourceError, describe
@@ -65,6 +64,7 @@ class _Pair(NamedTuple):
     previous_study: str
     previous_image: str
     trends: Mapping[str, tuple[Trend, int]]
+    place: RecordPlace
 
 
 def _find_file(path: Path) -> Path:
@@ -178,6 +178,7 @@ def _parse_row(row: Row) -> _Pair:
         previous,
         _read_image(row, "previous_dicom_id", patient, previous),
         trends,
+        RecordPlace(row.file, row.number),
     )
 
 
@@ -273,10 +274,11 @@ def _make_study(
 
 def _describe(pairs: Sequence[_Pair], quality: LabelQuality) -> Addition:
     """The findings of a current study, with their trends."""
-    defects: Counter[str] = Counter()
+    defects = DefectCounts()
     prior = pairs[0].previous_study
-    trends: dict[str, set[Trend]] = {}
+    trends: dict[str, dict[Trend, RecordPlace]] = {}
     for pair in pairs:
+        defects.place = pair.place
         if pair.previous_study != prior:
             defects["second prior"] += 1
             continue
@@ -284,15 +286,18 @@ def _describe(pairs: Sequence[_Pair], quality: LabelQuality) -> Addition:
             if experts < _LEAST[quality]:
                 defects["quality"] += 1
             else:
-                trends.setdefault(finding, set()).add(trend)
+                trends.setdefault(finding, {}).setdefault(trend, pair.place)
     findings = []
     for finding, own in trends.items():
+        *_, (trend, place) = own.items()
         if len(own) > 1:
+            defects.place = place
             defects["second trend"] += 1
             continue
-        (trend,) = own
-        findings.append(AddedFinding(label=finding, certainty=CERTAINTY_BY_TREND[trend], trend=trend))
-    return Addition(findings=tuple(findings), prior=prior, defects=defects)
+        findings.append(
+            AddedFinding(label=finding, certainty=CERTAINTY_BY_TREND[trend], trend=trend, place=place)
+        )
+    return Addition(findings=tuple(findings), prior=prior, place=pairs[0].place, defects=defects)
 
 
 def _describe_prior(pairs: Sequence[_Pair], quality: LabelQuality) -> Addition:

@@ -168,6 +168,7 @@ def _make_study(entry: _Entry, options: _Options) -> Item:
         corner = [box.number_of(column) for column in ("Bbox [x", "y", "w", "h]")]
         draft.add_box(label, key, corner, annotator="radiologist")
     draft.defects.read_row(row)
+    draft.defects["conflict"] += listed > {_NO_FINDING}
     for label in sorted(listed - {_NO_FINDING}):
         if _is_denied(label, answers):
             draft.defects["conflict"] += 1

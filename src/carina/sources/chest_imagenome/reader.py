@@ -1,6 +1,7 @@
 """The source `chest-imagenome`: its tables of images, its studies, and how it is joined to those of MIMIC-CXR-JPG."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import lru_cache, partial
 from pathlib import Path
 from typing import Annotated, Final, Literal, NamedTuple
@@ -92,7 +93,8 @@ def _make_addition(path: Path, places: Sequence[RowPlace], image: Image) -> Addi
     archive, member = silver.find_archive(path), _list_members(path)[places[0].number]
     graph = silver.read_graph(archive, member)
     previous = silver.find_previous_studies(archive, member, graph)
-    return describe_image(graph, image, previous, annotator=_ANNOTATORS["silver"], automatic=True)
+    addition = describe_image(graph, image, previous, annotator=_ANNOTATORS["silver"], automatic=True)
+    return replace(addition, place=RecordPlace(f"{archive.path}: {member}"))
 
 
 @source(

@@ -13,8 +13,8 @@ from msgspec import Meta
 
 from carina.sources._encodings import describe_encoding
 from carina.sources._frames import FRAMES, BoxForm
-from carina.sources._image_sets import DEFECTS, assess, gather, name_studies
-from carina.sources._record import RecordError, SourceError
+from carina.sources._image_sets import COMPARED_ANATOMY, DEFECTS, assess, gather, name_studies
+from carina.sources._record import RecordError, SourceError, describe, printable
 from carina.sources._series import UNKNOWN, Place, order_studies
 from carina.sources._source import Plan, Skipped, Stream, source
 from carina.sources._tables import Row
@@ -59,6 +59,7 @@ def plan_table(path: Path, options: Mapping[str, Any]) -> Plan:
         files={FILE: text.encode()},
         notices=tuple(notices),
         region_columns=list_region_columns(table.columns, found),
+        has_coordinates=found.box is not None or found.polygon is not None,
     )
 
 
@@ -73,6 +74,7 @@ def plan_table(path: Path, options: Mapping[str, Any]) -> Plan:
         **DEFECTS,
         "mask missing": "a mask whose file is not in the folder of masks is left out; name that folder with --masks",
         "unnamed": "a region whose row names no finding, or several, is left out; use --label-column or --finding",
+        COMPARED_ANATOMY: "anatomy that a reader for comparison drew is left out: only findings are compared",
         "certainty": "a label whose cell of certainty is empty is not stated; where drawn or looked for, uncertain",
         "date": "a date that cannot be read is unknown",
         "age": "an age that cannot be read is unknown",
@@ -202,6 +204,7 @@ def read_table(
     found, _ = _find_map(table, options)
     finder = ImageFinder(_image_folder(path, options), found.image_by)
     overview = _read_overview(table, found, finder)
+    _check_comparisons(path, found, overview.annotators)
     settings = Settings(_image_folder(path, options), _mask_folders(path, options), found)
     listed = assess(found.looked_for, overview.labels, {}) if found.looked_for else None
     yield from overview.skipped
@@ -267,6 +270,8 @@ class _Overview:
     places: Mapping[str, Place] = field(default_factory=dict)
     labels: set[str] = field(default_factory=set)
     """All names of findings."""
+    annotators: set[str] = field(default_factory=set)
+    """All names in the column of annotators."""
     skipped: list[Skipped] = field(default_factory=list)
 
 
@@ -288,6 +293,8 @@ def _read_overview(table: Table, found: ColumnMap, finder: ImageFinder) -> _Over
     studies: dict[str, _Study] = {}
     times: dict[str, Any] = {}
     for row in _each_row(table, found):
+        if found.annotator is not None:
+            overview.annotators.add(row.values.get(found.annotator, "").strip())
         try:
             one = _identify(row, found, finder)
         except RecordError as error:
@@ -308,6 +315,21 @@ def _read_overview(table: Table, found: ColumnMap, finder: ImageFinder) -> _Over
         by_id = order_studies(known)
         overview.places = {name: by_id.get(overview.ids[name], UNKNOWN) for name in studies}
     return overview
+
+
+def _check_comparisons(path: Path, found: ColumnMap, annotators: set[str]) -> None:
+    """Check that readers for comparison have rows: by a wrong name, a reader would be part of the truth.
+
+    Raises:
+        SourceError: One has none.
+    """
+    for name in found.comparisons:
+        if name not in annotators:
+            there = printable(", ".join(sorted(annotators - {""})), longest=200)
+            raise SourceError(
+                f"{path}: comparisons: no reader {describe(name)} in the column {describe(found.annotator)}; it names "
+                f"{there or 'nobody'}. Correct --comparison-reader, or `comparisons` in the map of columns"
+            )
 
 
 def _identify(row: Row, found: ColumnMap, finder: ImageFinder) -> _Study:

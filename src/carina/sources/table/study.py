@@ -1,8 +1,10 @@
 """One study from its rows in a table of one's own."""
 
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from datetime import date
 from pathlib import Path
-from typing import Any, Final, NamedTuple, TypeVar, cast
+from typing import Any, Final, Generic, NamedTuple, TypeVar, cast
 
 import msgspec
 
@@ -13,7 +15,7 @@ from carina.sources._image_sets import ImageSetDraft, assess
 from carina.sources._record import RecordError, describe
 from carina.sources._series import Place
 from carina.sources._source import Item, Skipped
-from carina.sources._study_draft import Drawing
+from carina.sources._study_draft import Drawing, name_of
 from carina.sources._tables import Row
 from carina.sources._values import read_age, read_sex, read_split, read_view
 from carina.sources._votes import Vote, state_votes
@@ -81,13 +83,14 @@ class _StudyMaker:
     def make(self, place: Place, listed: Assessed | None) -> Item:
         patient = self._agreed(self.columns.patient, str)
         if len(patient) > 1:
-            names = " and ".join(describe(name) for name in patient[:2])
+            self._read(patient[1].row)
+            names = " and ".join(describe(each.value) for each in patient[:2])
             raise RecordError(
                 self.columns.patient or "", f"the rows of the study name {names}", kind="patient"
             )
         draft = ImageSetDraft(
             self.study,
-            patient=next(iter(patient), None),
+            patient=patient[0].value if patient else None,
             source="table",
             number=self.rows[0].row.number,
             file=self.rows[0].row.file,
@@ -103,16 +106,18 @@ class _StudyMaker:
         if not readers:
             for one in self._each_row(is_truth=True):
                 stated.add_row(one.row)
-        if self.columns.blank == "absent":
+        has_truth = any(not is_comparison(one.row, self.columns) for one in self.rows)
+        if self.columns.blank == "absent" and has_truth:
             stated.add_absent()
-        for one in self._each_row(is_truth=False):
-            _add_comparison(draft, one, self.settings)
+        self._add_comparisons(stated)
         draft.facts |= {
             "order": place.order,
             "prior": place.prior,
             "later": place.later,
             **self._facts(draft),
         }
+        if not has_truth:
+            return draft.finish()  # nobody whose word is the truth has looked
         assessed = listed or assess("listed" if stated.names else "unknown", stated.names, {})
         return draft.finish(assessed=msgspec.structs.replace(assessed, readers=readers))
 
@@ -132,7 +137,7 @@ class _StudyMaker:
         others: list[Vote] = []
         for one in self._each_row(is_truth=True):
             own = [
-                Vote(one.key, _reader(one.row, columns), label, certainty)
+                Vote(one.key, _reader(one.row, columns), label, certainty, place=stated.draft.defects.place)
                 for label, certainty in stated.read_row(one.row, with_drawn=True)
                 if not stated.draft.is_anatomy(label)
             ]
@@ -141,65 +146,122 @@ class _StudyMaker:
         state_votes(stated.draft, [*drawn, *others], readers)
         return tuple(names)
 
+    def _add_comparisons(self, stated: "_State") -> None:
+        """Add what readers drew for comparison with the truth, and what they looked for and did not draw."""
+        draft, columns = stated.draft, self.columns
+        compared = _State(draft, columns, "uncertain")
+        named: defaultdict[_Look, set[str]] = defaultdict(set)
+        denied: defaultdict[_Look, set[str]] = defaultdict(set)
+        for one in self._each_row(is_truth=False):
+            look = _Look(one.key, _reader(one.row, columns))
+            for label, certainty in compared.read_row(one.row, with_drawn=True):
+                name, comes_to = draft.read_statement(label, certainty)
+                if comes_to == "absent":
+                    denied[look].update(draft.list_present() if is_no_finding(label) else [name])
+                elif name and comes_to is not None:
+                    named[look].add(name)
+            if columns.blank == "absent":
+                denied[look].update(map(name_of, columns.findings.values()))
+            _add_comparison(draft, one, self.settings)
+        for look, names in denied.items():
+            # Who names a finding in one row, and denies it in another, has not missed it.
+            for name in sorted(names - named[look] - {""}):
+                draft.compare_region(Drawing(name, look.image, "box", look.reader), None)
+
     def _each_row(self, *, is_truth: bool | None = None) -> Iterator[NamedRow]:
         """The rows, or those that are part of the truth, or those of readers who are compared with it."""
         for one in self.rows:
             if is_truth is not None and is_truth == is_comparison(one.row, self.columns):
                 continue
-            self.place = one.row.place
-            if self.defects is not None:
-                self.defects.read_row(one.row)
+            self._read(one.row)
             yield one
 
-    def _agreed(self, column: str | None, read: Callable[[str], T]) -> list[T]:
+    def _read(self, row: Row) -> None:
+        """Say that what is wrong from now on is wrong in this row."""
+        self.place = row.place
+        if self.defects is not None:
+            self.defects.read_row(row)
+
+    def _agreed(self, column: str | None, read: Callable[[str], T]) -> "list[_Cell[T]]":
         """The values of a column in the rows of the study, each once; empty cells say nothing."""
         if column is None:
             return []
-        texts = dict.fromkeys(one.row.text(column) for one in self._each_row())
-        return list(dict.fromkeys(read(text) for text in texts if text))
+        found: dict[T, Row] = {}
+        for one in self._each_row():
+            text = one.row.text(column)
+            if text:
+                found.setdefault(read(text), one.row)
+        return [_Cell(value, row) for value, row in found.items()]
 
     def _add_images(self, draft: ImageSetDraft) -> None:
-        views = dict.fromkeys((one.key for one in self.rows), "")
+        views: dict[str, _Cell[str]] = {}
         for one in self._each_row():
-            if self.columns.view is not None:
-                views[one.key] = views[one.key] or one.row.text(self.columns.view)
-        for key, text in views.items():
+            text = one.row.text(self.columns.view) if self.columns.view is not None else ""
+            if one.key not in views or (text and not views[one.key].value):
+                views[one.key] = _Cell(text, one.row)
+        for key, (text, row) in views.items():
+            self._read(row)
             view = read_view(text)
-            draft.defects.update(["view"] if text and view == "unknown" else [])
+            draft.defects["view"] += bool(text) and view == "unknown"
             draft.add_image(self.settings.images, key, view)
 
     def _facts(self, draft: ImageSetDraft) -> dict[str, Any]:
         columns = self.columns
-        dates = self._agreed(columns.date, lambda text: read_date(text, columns.date_format))
-        values: dict[str, list[Any]] = {
-            "date": [date.date() if date is not None else None for date in dates],
+        values: dict[str, Sequence[_Cell[Any]]] = {
+            "date": self._agreed(columns.date, lambda text: _read_day(text, columns.date_format)),
             "age": self._agreed(columns.age, read_age),
             "sex": self._agreed(columns.sex, read_sex),
             "split": self._agreed(columns.split, read_split),
         }
         facts: dict[str, Any] = {}
         for name, found in values.items():
-            known = [value for value in found if value is not None]
-            facts[name] = known[0] if known else None
-            draft.defects.update([name] * (len(found) - len(known)))
-            draft.defects.update(["conflict"] * (len(known) - 1))
+            known = [cell for cell in found if cell.value is not None]
+            facts[name] = known[0].value if known else None
+            self._count(draft, name, [cell for cell in found if cell.value is None])
+            self._count(draft, "conflict", known[1:])
         facts["report"] = self._report(draft)
         return facts
+
+    def _count(self, draft: ImageSetDraft, defect: str, cells: "Iterable[_Cell[Any]]") -> None:
+        for cell in cells:
+            self._read(cell.row)
+            draft.defects[defect] += 1
 
     def _report(self, draft: ImageSetDraft) -> Report | None:
         """Sections from their own columns; from a whole report those that have none."""
         sections: dict[str, str] = {}
         for section in (*SECTIONS, TEXT):
             texts = self._agreed(self.columns.report.get(section), str)
-            draft.defects.update(["conflict"] * (len(texts) - 1))
+            self._count(draft, "conflict", texts[1:])
             if texts and section == TEXT:
-                sections = {part.name: part.text for part in split_sections(texts[0]).sections} | sections
+                sections = {
+                    part.name: part.text for part in split_sections(texts[0].value).sections
+                } | sections
             elif texts:
-                sections[section] = texts[0]
+                sections[section] = texts[0].value
         if not sections:
             return None
         parts = (ReportSection(name=cast(Section, name), text=text) for name, text in sections.items())
         return split_sentences(Report(sections=tuple(parts)))
+
+
+class _Cell(NamedTuple, Generic[T]):
+    """A value, and the row that states it."""
+
+    value: T
+    row: Row
+
+
+class _Look(NamedTuple):
+    """A reader who looked at an image."""
+
+    image: str
+    reader: str
+
+
+def _read_day(text: str, date_format: str | None) -> date | None:
+    moment = read_date(text, date_format)
+    return None if moment is None else moment.date()
 
 
 # ---- labels ---------------------------------------------------------------------------------------------------------
@@ -314,20 +376,19 @@ def _add_regions(draft: ImageSetDraft, one: NamedRow, settings: Settings) -> Non
 
 
 def _add_comparison(draft: ImageSetDraft, one: NamedRow, settings: Settings) -> None:
-    """Add what a reader drew for comparison with the truth; a reader who denies a finding has drawn nothing of it."""
+    """Add what a reader drew for comparison with the truth."""
     columns, row = settings.columns, one.row
     texts = _region_texts(row, columns)
     certainty = _certainty(row, columns) or "uncertain"
     named = [label for label in _labels(row, columns) if not is_no_finding(label)]
     labels = named or _sole_finding(row, columns)
-    reader = _reader(row, columns)
     if certainty == "absent":
-        for label in labels:
-            draft.compare_region(Drawing(label, one.key, "box", reader), None)
-    elif len(labels) != 1:
+        return
+    if len(labels) != 1:
         draft.defects["unnamed"] += len(texts)
-    else:
-        _draw(_Pen(draft, labels[0], one.key, reader, certainty, is_comparison=True), texts, row, settings)
+        return
+    pen = _Pen(draft, labels[0], one.key, _reader(row, columns), certainty, is_comparison=True)
+    _draw(pen, texts, row, settings)
 
 
 def _draw(pen: "_Pen", texts: "Iterable[tuple[str, _AddRegions]]", row: Row, settings: Settings) -> None:
