@@ -465,6 +465,12 @@ def _print_trek(bench: "Benchmark", report: "TrekBuildReport") -> None:
         print_line(
             f"{format_count(report.images_of_unknown_view, 'image')} not shown: the view is unknown", err=True
         )
+    if report.priors_in_other_splits:
+        print_line(
+            f"{format_count(report.priors_in_other_splits, 'study', 'studies')} without a comparison: the prior study "
+            "lies in another split (carina check lists such patients)",
+            err=True,
+        )
     for task, reasons in report.not_asked.items():
         for reason, number in reasons.items():
             print_line(f"{task}: {format_count(number, 'question')} not asked: {reason}", err=True)

@@ -318,6 +318,7 @@ def _write_skipped(studies: Studies, job: Job, linked: Neighbours, manifest: Man
             studies, linked, set(made.column("study").to_pylist())
         ),
         not_asked=_count_not_asked(cases),
+        priors_in_other_splits=linked.priors_in_other_splits,
     )
     write_skipped(directory, ("study", "reason"), sorted(missing))
     return report
