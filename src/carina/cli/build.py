@@ -446,7 +446,9 @@ def _print_percept(bench: "Benchmark", report: "PerceptBuildReport") -> None:
 
 
 def _print_trek(bench: "Benchmark", report: "TrekBuildReport") -> None:
+    from carina.studies.assessment import NOT_LOOKED_FOR
     from carina.trek.protocol import TREK
+    from carina.trek.turn import DEVICES_UNKNOWN, FINDINGS_UNKNOWN
 
     counts = bench.manifest.counts
     print_line(bench.directory)
@@ -474,6 +476,9 @@ def _print_trek(bench: "Benchmark", report: "TrekBuildReport") -> None:
     for task, reasons in report.not_asked.items():
         for reason, number in reasons.items():
             print_line(f"{task}: {format_count(number, 'question')} not asked: {reason}", err=True)
+    unknown = {NOT_LOOKED_FOR, FINDINGS_UNKNOWN, DEVICES_UNKNOWN}
+    if any(unknown & reasons.keys() for reasons in report.not_asked.values()) and _has_looked_for(bench):
+        print_line("More can be asked where --looked-for states at import what was looked for", err=True)
     for reason, number in report.skipped.items():
         print_line(
             f"{number} of {format_count(report.studies, 'study', 'studies')} left out: {reason} (skipped.csv)",
