@@ -23,6 +23,7 @@ def has_unlinked_sentences(report: Report) -> bool:
     """Whether a sentence of the findings or the impression has no part among the stored sentences of the report.
 
     Example:
+        >>> from carina.studies import ReportSection
         >>> text = "There is a small effusion. No pneumothorax."
         >>> report = Report(
         ...     sections=(ReportSection(name="findings", text=text),),
