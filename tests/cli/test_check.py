@@ -73,7 +73,32 @@ def test_names_that_are_not_known_are_notices_and_no_problem(tmp_path):
             {"kind": "finding", "name": "Pleural Effusion", "studies": 2, "nearest": "pleural effusion"}
         ],
         "implausible": [],
+        "patients_in_several_splits": [],
     }
+
+
+def test_a_patient_in_two_splits_is_a_notice(tmp_path):
+    images = (Image(key="a.png", view="PA", width=4, height=4),)
+    placed = [
+        ("s1", "p1", "train"),
+        ("s2", "p2", "test"),
+        ("s3", "p1", "test"),
+        ("s4", "p2", None),
+        ("s5", "p2", "test"),
+    ]
+    studies = [
+        Study(id=name, patient=patient, source="mine", images=images, split=split)
+        for name, patient, split in placed
+    ]
+    # In parts of two studies, so that the two of p1 are in different parts.
+    write_studies(tmp_path / "mine", studies, StudyProvenance(command="test"), part_size=2)
+    result = run(tmp_path / "mine", "--no-files")
+    assert (result.exit_code, result.stdout) == (0, "")
+    notice, end = result.stderr.splitlines()
+    assert notice.startswith("Notice: patient 'p1' is in 'train' with study 's1' and 'test' with study 's3'")
+    assert end == "5 studies: nothing wrong"
+    found = json.loads(run(tmp_path / "mine", "--no-files", "--json").stdout)["patients_in_several_splits"]
+    assert found == [{"patient": "p1", "studies": {"train": "s1", "test": "s3"}}]
 
 
 def test_a_folder_without_a_set_is_bad_input(tmp_path):

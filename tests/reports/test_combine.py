@@ -19,6 +19,8 @@ from carina.studies import (
     Region,
     Report,
     ReportSection,
+    Sentence,
+    Statement,
     Study,
     certainty_of,
     states_no_abnormality,
@@ -257,6 +259,42 @@ def test_a_report_that_was_read_is_compared_by_its_statements():
     assert conflicts(combined) == [("mass", "labelled present, but denied in the report")]
     assert [one.name for one in combined.study.findings] == ["pleural effusion"]
     assert list(faults(combined.study)) == []
+
+
+def test_a_report_of_which_a_phrase_is_quoted_is_read_as_a_whole():
+    text = "The left pleural effusion has increased. No pneumothorax. A mass is seen."
+    effusion = finding("pleural effusion", evidence=(0,))
+    plain = study(text, replace(effusion, evidence=()), finding("pneumothorax", number=2))
+    start = text.index("left")
+    quote = Sentence(
+        section="findings",
+        start=start,
+        end=start + len("left pleural effusion"),
+        states=(Statement(kind="finding", about="f1", certainty="present"),),
+    )
+    quoted = replace(
+        plain,
+        findings=(effusion, *plain.findings[1:]),
+        report=replace(plain.report, sentences=(quote,)),
+    )
+    assert not is_report_read(quoted)
+    expected, combined = combine_with_report(plain), combine_with_report(quoted)
+    assert conflicts(combined) == conflicts(expected) != []
+    by_name = {one.name: one for one in combined.study.findings}
+    assert by_name.keys() == {one.name for one in expected.study.findings}
+    stated = by_name["pleural effusion"]
+    assert (stated.trend, stated.location.side) == ("worse", "left")
+    report = combined.study.report
+    # The sentence that was read and the quote within it; only the quote is what states it.
+    assert [report.quote(report.sentences[place]) for place in stated.evidence] == [
+        "The left pleural effusion has increased.",
+        "left pleural effusion",
+    ]
+    assert [
+        report.quote(one) for one in report.sentences if any(state.about == stated.id for state in one.states)
+    ] == ["left pleural effusion"]
+    # Now nothing is unread, and combining again changes nothing.
+    assert combine_with_report(combined.study).study == combined.study
 
 
 def test_a_normal_label_contradicts_an_abnormal_report():

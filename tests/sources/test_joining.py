@@ -65,7 +65,7 @@ phrases = pytest.fixture(make_phrases, name="phrases")
 def test_phrases_and_boxes_join_labels_and_report(mimic, phrases, tmp_path):
     imported = import_source("mimic-cxr-jpg", mimic, tmp_path / "out", joins={"ms-cxr": phrases}, workers=1)
     study, other = imported.opened()
-    # The split of MS-CXR counts where it has one, else that of MIMIC-CXR-JPG, by which the first is of "train".
+    # The split of MS-CXR counts for its patients, else that of MIMIC-CXR-JPG, by which the first is of "train".
     assert (study.split, other.split) == ("test", "test")
     found = {finding.name: (finding.id, finding.certainty, boxes(finding)) for finding in study.findings}
     assert found == {
@@ -99,11 +99,41 @@ def test_defects_name_the_row_of_the_joined_table(mimic, phrases, tmp_path, is_f
     imported = import_source("mimic-cxr-jpg", mimic, tmp_path / "out", joins=joins, workers=1)
     joined = {row[0]: row[2:] for row in defect_rows(imported) if row[0].startswith("ms-cxr: ")}
     assert joined == {
-        "ms-cxr: split": (str(phrases), "2"),
+        "ms-cxr: split": (str(joins["ms-cxr"]), "2"),
         "ms-cxr: conflict": (str(phrases), "3"),
         "ms-cxr: phrase": (str(phrases), "3"),
         "ms-cxr: size": (str(phrases), "4"),
     }
+
+
+def test_a_patient_is_in_one_split_after_a_join(mimic, phrases, tmp_path):
+    write_text(
+        mimic / "mimic-cxr-2.0.0-metadata.csv",
+        METADATA,
+        "aaaa-1,19000001,59000001,PA,50,60,21800101,90000",
+        "aaaa-2,19000001,59000003,PA,50,60,21800102,90000",
+        "bbbb-1,19000002,59000002,PA,50,60,21800101,90000",
+    )
+    write_text(
+        mimic / "mimic-cxr-2.0.0-split.csv",
+        "dicom_id,study_id,subject_id,split",
+        "aaaa-1,59000001,19000001,train",
+        "aaaa-2,59000003,19000001,train",
+        "bbbb-1,59000002,19000002,val",
+    )
+    imported = import_source("mimic-cxr-jpg", mimic, tmp_path / "out", joins={"ms-cxr": phrases}, workers=1)
+    splits = {study.id: study.split for study in imported.opened()}
+    # MS-CXR has phrases of s59000001 alone; s59000003 is of the same patient.
+    assert splits == {"s59000001": "test", "s59000003": "test", "s59000002": "val"}
+    assert defects(imported)["ms-cxr: split"] == 2
+
+
+def test_a_patient_in_two_splits_of_the_joined_set_keeps_the_split_of_the_other(mimic, tmp_path):
+    path = "files/p19/p19000001/s59000001/aaaa-1.jpg"
+    rows = [f"aaaa-1,Edema,edema,{path},1,2,3,4,60,50,{split}" for split in ("test", "val")]
+    torn = write_text(tmp_path / "MS_CXR_Local_Alignment_v1.1.0.csv", PHRASES, *rows)
+    imported = import_source("mimic-cxr-jpg", mimic, tmp_path / "out", joins={"ms-cxr": torn}, workers=1)
+    assert {study.id: study.split for study in imported.opened()}["s59000001"] == "train"
 
 
 def test_what_did_not_join_is_counted(mimic, phrases, tmp_path):

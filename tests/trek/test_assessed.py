@@ -4,6 +4,7 @@ import json
 
 import pytest
 
+from carina.cases import NoCasesError
 from carina.studies import Assessed, open_studies
 from carina.trek import build_trek
 from carina.trek.facts import NotAskedFact, TrekCaseFacts
@@ -300,15 +301,35 @@ def test_the_build_counts_what_it_did_not_ask(made, tmp_path):
     assert total == sum(number for reasons in report.not_asked.values() for number in reasons.values())
 
 
-def test_a_study_of_which_no_answer_is_known_has_no_conversation_and_a_reason(made, tmp_path):
+def test_a_study_of_which_no_question_is_left_has_the_true_reason_and_is_counted(made, tmp_path):
     # The projection is unknown, and nothing else is asked of a single label that no other study has.
     odd = made.study(
         made.finding("odd shadow", "absent"), name="odd", views=("unknown",), assessed=Assessed()
     )
     studies = open_studies(made.write(tmp_path / "studies", [*labels_of_two_kinds(made), odd]))
     built = build_trek(studies, tmp_path / "bench", workers=1)
-    assert built.build_report.skipped == {"no question about it has a known answer": 1}
-    assert "odd,no question about it has a known answer" in (tmp_path / "bench" / "skipped.csv").read_text()
+    reason = f"no question is left: {FOR_BALANCE}"
+    report = built.build_report
+    assert report.skipped == {reason: 1}
+    assert f"odd,{reason}" in (tmp_path / "bench" / "skipped.csv").read_text()
+    kept = sum(
+        one.number for case in built for one in TrekCaseFacts.of(case).not_asked if one.reason == FOR_BALANCE
+    )
+    # The label of the study that is left out is counted, too.
+    assert sum(reasons.get(FOR_BALANCE, 0) for reasons in report.not_asked.values()) == kept + 1
+
+
+def test_where_nothing_is_known_to_be_absent_the_error_says_what_to_do(made, tmp_path):
+    found = [
+        made.study(made.finding("nodule"), name=name, views=("unknown",), assessed=Assessed())
+        for name in ("one", "two")
+    ]
+    studies = open_studies(made.write(tmp_path / "studies", found))
+    with pytest.raises(NoCasesError, match=r"none of 2 studies.*--looked-for") as caught:
+        build_trek(studies, tmp_path / "bench", workers=1)
+    report = caught.value.benchmark.build_report
+    assert report.skipped == {f"no question is left: {FOR_BALANCE}": 2}
+    assert report.not_asked["presence"] == {FOR_BALANCE: 2}
 
 
 def test_a_phantom_leaves_nothing_out_except_to_balance_the_answers(conversations):

@@ -479,6 +479,27 @@ def test_the_indication_is_stated_once_in_the_requested_share(made, phantoms):
     assert told[1.0, 1] > 80
 
 
+@pytest.mark.parametrize(
+    ("indication", "shown"),
+    [
+        ("XXXX.", None),
+        ("XXXX-year-old male, XXXX", None),
+        ("___ year old woman. Chest pain.", "Chest pain."),
+        ("Chest pain.", "Chest pain."),
+    ],
+)
+def test_an_indication_is_shown_without_removed_words(made, phantoms, indication, shown):
+    among = made.survey(phantoms)
+    texts = []
+    for one in phantoms[:40]:
+        asked = made.replace(one, indication=indication)
+        case = made.talk(asked, among=among, indication=1.0, quotas=made.everything)
+        assert case.context.indication == shown
+        texts += [f"{step.context or ''} {step.question}" for step in case.steps]
+    assert not any("XXXX" in text or "___ year" in text for text in texts)
+    assert any("Chest pain." in text for text in texts) == (shown is not None)
+
+
 # ---- odd studies -----------------------------------------------------------------------------------------------------
 
 

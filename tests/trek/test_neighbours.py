@@ -204,3 +204,12 @@ def test_dates_that_contradict_a_known_order_break_the_link_between_those_two(li
         ]
     )
     assert table == {"a": (None, None), "b": (None, "c"), "c": ("b", None)}
+
+
+def test_priors_in_another_split_are_counted(made, tmp_path):
+    rows = [("a", 0, "train"), ("b", 1, "test"), ("c", 2, "test"), ("d", 3, "train")]
+    studies = [made.study(name=name, patient="p", order=order, split=part) for name, order, part in rows]
+    opened = open_studies(made.write(tmp_path / "set", studies))
+    # "b" follows "a", and "d" follows "c", in another split.
+    assert find_neighbours(opened, None).priors_in_other_splits == 2
+    assert find_neighbours(opened, "test").priors_in_other_splits == 1

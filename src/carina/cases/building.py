@@ -4,7 +4,7 @@ import csv
 import io
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from pathlib import Path
@@ -120,21 +120,30 @@ def ensure_open(studies: Studies | Location) -> Studies:
     return studies if isinstance(studies, Studies) else open_studies(path)
 
 
-def open_built(directory: Path, *, asked: str = "can be asked about") -> Benchmark:
+def open_built(
+    directory: Path,
+    *,
+    asked: str = "can be asked about",
+    explain_remedy: Callable[[BuildReport], str] | None = None,
+) -> Benchmark:
     """The benchmark that a build has just written.
 
     Args:
         directory: Where it was written.
         asked: What is true of no study where there is no case.
+        explain_remedy: From the report to what can be done where there is no case, in a sentence; "" where nothing can.
 
     Raises:
         NoCasesError: It has no case.
     """
     bench = open_benchmark(directory, verify=False)
     if not bench.manifest.counts.cases:
-        studies = format_count(read_build_report(bench).studies, "study", "studies")
+        report = read_build_report(bench)
+        studies = format_count(report.studies, "study", "studies")
+        remedy = "" if explain_remedy is None else explain_remedy(report)
         raise NoCasesError(
-            f"{directory}: none of {studies} {asked}; the reasons are in {SKIPPED} and {REPORT}",
+            f"{directory}: none of {studies} {asked}; the reasons are in {SKIPPED} and {REPORT}"
+            + (f". {remedy}" if remedy else ""),
             bench,
         )
     return bench

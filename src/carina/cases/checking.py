@@ -13,6 +13,7 @@ from carina.store.errors import CarinaError
 from carina.store.layout import layout_of, what_is
 from carina.store.results import Location, Result, as_path
 from carina.studies import Studies, open_studies
+from carina.studies.collection import PatientInSplits
 from carina.studies.plausibility import (
     PlausibilityProblem,
     check_plausibility,
@@ -44,6 +45,8 @@ class CheckResult(Result):
     """Names of findings, devices and anatomy in studies that are not known: to be looked at, but not a problem."""
     implausible: tuple[PlausibilityProblem, ...] = ()
     """Images of studies that do not look like what the study says of them: to be looked at, but not a problem."""
+    patients_in_several_splits: tuple[PatientInSplits, ...] = ()
+    """Patients of whom studies are in different splits: to be looked at, but not a problem of the files."""
 
     @property
     def path(self) -> Path:
@@ -90,8 +93,8 @@ def check(
         on_problem: Called with each problem as soon as it is found.
 
     Returns:
-        All problems; none for a sound set. Names in studies that are not known are listed apart, as far as the parts
-        can be read.
+        All problems; none for a sound set. Names in studies that are not known and patients in several splits are
+        listed apart, as far as the parts can be read.
 
     Raises:
         CarinaError: There is neither a study set nor a benchmark, or its manifest cannot be read.
@@ -118,7 +121,15 @@ def check(
             if on_problem is not None:
                 on_problem(problems[-1])
     noun = "studies" if isinstance(opened, Studies) else "cases"
-    return CheckResult(opened.path, noun, len(opened), tuple(problems), _find_unknown_names(opened), found)
+    return CheckResult(
+        opened.path,
+        noun,
+        len(opened),
+        tuple(problems),
+        _find_unknown_names(opened),
+        found,
+        _find_patients_in_several_splits(opened),
+    )
 
 
 def _find_implausible(
@@ -147,6 +158,15 @@ def _find_unknown_names(opened: Studies | Benchmark) -> tuple[UnknownName, ...]:
         return ()
     try:
         return opened.unknown_names()
+    except CarinaError:  # a part that cannot be read: a problem already
+        return ()
+
+
+def _find_patients_in_several_splits(opened: Studies | Benchmark) -> tuple[PatientInSplits, ...]:
+    if not isinstance(opened, Studies):
+        return ()  # of a benchmark, the gate `patient-overlap` says it
+    try:
+        return opened.patients_in_several_splits()
     except CarinaError:  # a part that cannot be read: a problem already
         return ()
 

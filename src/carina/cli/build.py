@@ -446,7 +446,9 @@ def _print_percept(bench: "Benchmark", report: "PerceptBuildReport") -> None:
 
 
 def _print_trek(bench: "Benchmark", report: "TrekBuildReport") -> None:
+    from carina.studies.assessment import NOT_LOOKED_FOR
     from carina.trek.protocol import TREK
+    from carina.trek.turn import DEVICES_UNKNOWN, FINDINGS_UNKNOWN
 
     counts = bench.manifest.counts
     print_line(bench.directory)
@@ -465,9 +467,18 @@ def _print_trek(bench: "Benchmark", report: "TrekBuildReport") -> None:
         print_line(
             f"{format_count(report.images_of_unknown_view, 'image')} not shown: the view is unknown", err=True
         )
+    if report.priors_in_other_splits:
+        print_line(
+            f"{format_count(report.priors_in_other_splits, 'study', 'studies')} without a comparison: the prior study "
+            "lies in another split (carina check lists such patients)",
+            err=True,
+        )
     for task, reasons in report.not_asked.items():
         for reason, number in reasons.items():
             print_line(f"{task}: {format_count(number, 'question')} not asked: {reason}", err=True)
+    unknown = {NOT_LOOKED_FOR, FINDINGS_UNKNOWN, DEVICES_UNKNOWN}
+    if any(unknown & reasons.keys() for reasons in report.not_asked.values()) and _has_looked_for(bench):
+        print_line("More can be asked where --looked-for states at import what was looked for", err=True)
     for reason, number in report.skipped.items():
         print_line(
             f"{number} of {format_count(report.studies, 'study', 'studies')} left out: {reason} (skipped.csv)",

@@ -10,6 +10,9 @@
 | recorded as absent, or looked for and not recorded, and the report states it, even as possible | a conflict |
 | recorded on one side, drawn or not, and the report states it only on the other | a conflict |
 
+A report of which only some phrases are linked to records (MS-CXR quotes those that were drawn) is read as a whole, and
+the phrases stay linked.
+
 By default nobody asks about a finding that is in conflict. Where it is asked about, the record that is trusted more
 counts: what was drawn, then a label, then the text, unless another order is given.
 """
@@ -22,6 +25,7 @@ import msgspec
 
 from carina.reports.add_facts import add_facts, drop_names
 from carina.reports.conflicts import Conflict, find_conflicts, find_stored_conflicts, place_explained
+from carina.reports.quotes import append_quotes, drop_quotes, has_unlinked_sentences
 from carina.reports.read import read_report, with_report_truth
 from carina.reports.trust import TRUST, Evidence, OnConflict, is_trusted
 from carina.studies.model import Study
@@ -83,14 +87,14 @@ def combine_with_report(
         if not conflicts or on_conflict == "ask":
             return CombinedStudy(study, conflicts, is_report_overruled=bool(conflicts))
         return CombinedStudy(drop_names(study, {one.name for one in conflicts}), conflicts)
-    facts = read_report(study.report, prior=study.prior)
+    unread = drop_quotes(study)
+    facts = read_report(unread.report or study.report, prior=study.prior)
     facts = replace(facts, findings=place_explained(facts.findings, facts.relations))
-    conflicts = tuple(find_conflicts(study, facts))
+    conflicts = tuple(find_conflicts(unread, facts))
     disputed = {one.name for one in conflicts} if on_conflict == "skip" else set[str]()
     is_overruled = on_conflict == "ask" and any(is_trusted(one.origin, trust) for one in conflicts)
-    return CombinedStudy(
-        add_facts(study, facts, disputed, trust), conflicts, is_report_overruled=is_overruled
-    )
+    combined = append_quotes(add_facts(unread, facts, disputed, trust), study)
+    return CombinedStudy(combined, conflicts, is_report_overruled=is_overruled)
 
 
 def _has_only_report(study: Study) -> bool:
@@ -105,6 +109,6 @@ def is_report_read(study: Study) -> bool:
     if study.report is None:
         return False
     if any(sentence.states for sentence in study.report.sentences):
-        return True
+        return study.report.is_excerpt or not has_unlinked_sentences(study.report)
     # A report without sentences was labelled by another program, which did not say what each sentence states.
     return study.assessed.text and bool(study.report.sentences) and bool(study.findings or study.devices)

@@ -75,7 +75,7 @@ def _make_place(text: str, words: list[Word], row: list[Item], lexicon: Lexicon)
     start, end = row[0].start, row[-1].end
     while named and start > 0 and _is_ordinal(words[start - 1].text):
         start -= 1
-    site = " ".join(text[words[start].start : words[end - 1].end].split()) if named else None
+    site = lower_words(text[words[start].start : words[end - 1].end]) if named else None
     return Place(start, end, zones.side(), tuple(zone for zone in ZONES if zone in zones.found), site)
 
 
@@ -142,3 +142,13 @@ def _make_zones(side: str, levels: list[str]) -> set[str]:
     sides = SIDES if side == "bilateral" else (side,)
     wanted = LEVELS if "all" in levels else levels
     return {f"{one} {level} zone" for one in sides for level in wanted}
+
+
+def lower_words(text: str) -> str:
+    """A text as it is written inside a sentence: words in lower case, abbreviations such as "SVC" and "T9" unchanged.
+
+    Example:
+        >>> lower_words("Right lower lobe"), lower_words("the SVC"), lower_words("T9 vertebral body")
+        ('right lower lobe', 'the SVC', 'T9 vertebral body')
+    """
+    return " ".join(word.lower() if word[1:].islower() else word for word in text.split())

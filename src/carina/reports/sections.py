@@ -86,6 +86,19 @@ def has_removed_words(text: str) -> bool:
     return _REMOVED.search(text) is not None
 
 
+def drop_sentences_with_removed_words(text: str) -> str:
+    """A text without the sentences of which de-identification has removed a word; "" where none is left.
+
+    Example:
+        >>> drop_sentences_with_removed_words("XXXX year old man. Chest pain.")
+        'Chest pain.'
+    """
+    if not has_removed_words(text):
+        return text
+    sentences = [text[start:end] for start, end in sentence_spans(text, headed=False)]
+    return " ".join(sentence for sentence in sentences if not has_removed_words(sentence))
+
+
 def split_sections(text: str) -> Report:
     """Split text into sections in reading order, without sentences; text without headings is one findings section.
 

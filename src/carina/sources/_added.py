@@ -32,13 +32,14 @@ from carina.studies.model import (
     Study,
 )
 from carina.studies.terms import find_term, read_label
-from carina.studies.vocabulary import Certainty, Section, Severity, Split, Trend
+from carina.studies.vocabulary import Certainty, Section, Severity, Trend
 
 Fact = TypeVar("Fact", Finding, Device)
 
 ADDED_DEFECTS: Final[Mapping[str, str]] = {
     "conflict": "what was drawn contradicts a label: what was drawn counts",
-    "split": "the two data sets put the image into different splits: that of the set that is joined counts",
+    "split": "the two data sets put the patient into different splits: that of the set that is joined counts, for "
+    "every study of the patient",
     "trend": "a trend against another study than the prior one, or of a finding that is absent, is left out",
     "phrase": "a phrase that its report does not contain word for word is left out; its regions are kept",
 }
@@ -79,9 +80,6 @@ class Addition:
     """All sentences of the report in their order, also those that state no finding; empty where the phrases of the
     findings are excerpts of a report that is not there."""
     anatomy: tuple[Anatomy, ...] = ()
-    split: Split | None = None
-    """Split of the data set that is added, which need not be that of the other: it counts more, since what is asked
-    comes from the set that is added."""
     place: RecordPlace | None = None
     """Where it stands, for defects; None where that is the record of the study."""
     prior: str | None = None
@@ -154,7 +152,6 @@ def add_to_study(study: Study, addition: Addition, defects: DefectCounts) -> Stu
         if added.phrase:
             spoken.setdefault(added.phrase, _Spoken(defects.place)).about.append(fact.id)
     defects.place = here
-    defects["split"] += None not in (study.split, addition.split) and study.split != addition.split
     report = _add_phrases(study.report, spoken, facts, defects, is_excerpt=not addition.phrases)
     defects.place = record
     return msgspec.structs.replace(
@@ -163,7 +160,6 @@ def add_to_study(study: Study, addition: Addition, defects: DefectCounts) -> Stu
         devices=tuple(fact for fact in facts.values() if isinstance(fact, Device)),
         anatomy=(*study.anatomy, *addition.anatomy),
         report=report,
-        split=addition.split or study.split,
         prior=study.prior or (addition.prior if is_compared else None),
     )
 

@@ -4,6 +4,9 @@ A source that can be joined declares a `Join`: an index of its rows by image, an
 The key of an image is the path of its file without the ending, or the last part of that path (the dicom_id of MIMIC,
 the Image Index of NIH). The index is a small file, so that the rows themselves may be larger than memory and workers
 read only those that they need.
+
+Where the joined set publishes a split, it counts for all studies of a patient, also for those without a row: a patient
+is in one split.
 """
 
 import hashlib
@@ -12,8 +15,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path, PurePosixPath
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, get_args
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -24,10 +28,23 @@ from carina.sources._source import Item, Repaired, Source
 from carina.sources._tables import RowPlace
 from carina.store.errors import CarinaError
 from carina.studies.model import Image, Study
+from carina.studies.vocabulary import Split
 
 _ROW: Final = np.dtype([("key", "<u8"), ("number", "<i8"), ("start", "<i8"), ("end", "<i8")])
+_SPLIT_ROW: Final = np.dtype([("key", "<u8"), ("split", "u1"), ("number", "<i8")])
+_SPLITS: Final = get_args(Split)
 
 _BAD_ROW: Final = "a row of the joined set that cannot be read is left out"
+
+
+class PatientSplit(NamedTuple):
+    """The split into which a row of a joined set puts its patient."""
+
+    patient: str
+    """As the studies of the other set name the patient."""
+    split: Split
+    number: int
+    """Of the row."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,15 +58,20 @@ class Join:
     is left out."""
     make: Callable[[Path, Sequence[RowPlace], Image], Addition]
     """From the path, the rows of one image and the image of the other source to what they add."""
+    splits: Callable[[Path], Iterator[PatientSplit]] | None = None
+    """From the path of the source to the split of the patient of every row that states one; None where the source has
+    no split of its own."""
 
 
 class JoinedSource(NamedTuple):
-    """One source that is joined, and the file of its index."""
+    """One source that is joined, and the files of its index."""
 
     name: str
     path: Path
     index_file: Path
     make: Callable[[Path, Sequence[RowPlace], Image], Addition]
+    split_file: Path | None
+    """Splits by patient."""
 
 
 class JoinIndex(NamedTuple):
@@ -94,7 +116,30 @@ def build_index(source: Source, path: Path, folder: Path) -> JoinIndex:
     rows.sort(order=["key", "number"])
     file = folder / f"{source.name}.npy"
     np.save(file, rows)
-    return JoinIndex(JoinedSource(source.name, path, file, join.make), len(rows), left_out)
+    split_file = None
+    if join.splits is not None:
+        split_file = folder / f"{source.name}.splits.npy"
+        np.save(split_file, _index_splits(join.splits(path)))
+    return JoinIndex(JoinedSource(source.name, path, file, join.make, split_file), len(rows), left_out)
+
+
+def _index_splits(found: Iterator[PatientSplit]) -> NDArray[Any]:
+    """The first row of every patient, ordered by patient; without patients whom the rows put into several splits."""
+    first: dict[str, PatientSplit] = {}
+    several: set[str] = set()
+    for each in found:
+        if first.setdefault(each.patient, each).split != each.split:
+            several.add(each.patient)
+    rows = np.array(
+        [
+            (_hash(patient), _SPLITS.index(each.split), each.number)
+            for patient, each in first.items()
+            if patient not in several
+        ],
+        _SPLIT_ROW,
+    )
+    rows.sort(order="key")
+    return rows
 
 
 def find_rows(index: Path, image: Image) -> tuple[int, int]:
@@ -131,10 +176,26 @@ def add_joined(joined: Sequence[JoinedSource], item: Item) -> Item:
                 study = add_to_study(study, addition, own)
             except RecordError:
                 own["row"] += 1
+        study = _join_split(study, one, own)
         for defect, place, times in list_places(own, own.places, own.place):
             defects.place = place
             defects[f"{one.name}: {defect}"] += times
     return wrap(item, study, defects)
+
+
+def _join_split(study: Study, joined: JoinedSource, defects: DefectCounts) -> Study:
+    """The study with the split that a joined source states for its patient; counts a difference."""
+    if joined.split_file is None:
+        return study
+    rows, key = _open_index(joined.split_file), np.uint64(_hash(study.patient))
+    place = int(np.searchsorted(rows["key"], key))
+    if place == len(rows) or rows["key"][place] != key:
+        return study
+    split = _SPLITS[rows["split"][place]]
+    if study.split not in (None, split):
+        defects.place = RecordPlace(str(joined.path), int(rows["number"][place]))
+        defects["split"] += 1
+    return msgspec.structs.replace(study, split=split)
 
 
 def _hash(key: str) -> int:

@@ -1,8 +1,9 @@
 """MS-CXR 1.0 and 1.1: phrases of reports with the boxes that radiologists drew for them, on images of MIMIC-CXR-JPG.
 
 Rows of one image with the same phrase, whatever its capitals, are one finding with several boxes. Release 1.1 has a
-split of its own, which is not that of MIMIC: an image of its test split may be one of MIMIC's training images. By
-itself, a study has the split of MS-CXR; joined to MIMIC-CXR-JPG it keeps that of MIMIC, and differences are counted.
+split of its own, which is not that of MIMIC: an image of its test split may be one of MIMIC's training images. Joined
+to MIMIC-CXR-JPG, the split of MS-CXR counts for every study of a patient whom it names, so that no patient is in two
+splits; other patients keep that of MIMIC, and differences are counted.
 """
 
 import re
@@ -15,7 +16,7 @@ import msgspec
 
 from carina.sources._added import ADDED_DEFECTS, AddedFinding, Addition, add_to_study, unwrap, wrap
 from carina.sources._defects import DefectCounts, RecordPlace
-from carina.sources._joining import Join
+from carina.sources._joining import Join, PatientSplit
 from carina.sources._record import RecordError, SourceError, printable
 from carina.sources._source import Inputs, Item, Skipped, Stream, source
 from carina.sources._study_draft import DEFECTS, ImageFolder, MissingImages, StudyDraft, make_or_skip
@@ -110,6 +111,15 @@ def _index(path: Path) -> Iterator[tuple[str, RowPlace] | str]:
             yield phrase.kind
 
 
+def _list_splits(path: Path) -> Iterator[PatientSplit]:
+    for phrase, _ in _read_phrases(_find_file(path)):
+        if not isinstance(phrase, _Phrase):
+            continue
+        match, split = _PATH.fullmatch(phrase.path), read_split(phrase.split)
+        if match is not None and split is not None:
+            yield PatientSplit(match[2], split, phrase.number)
+
+
 def _make_addition(path: Path, places: Sequence[RowPlace], image: Image) -> Addition:
     file = _find_file(path)
     return describe_image([_read_phrase(file, place) for place in places], image, file)
@@ -137,7 +147,7 @@ def _make_addition(path: Path, places: Sequence[RowPlace], image: Image) -> Addi
         "size": "the image is not of the size that MS-CXR states: its boxes are left out",
     },
     unit="studies",
-    join=Join(key="dicom_id", index=_index, make=_make_addition),
+    join=Join(key="dicom_id", index=_index, make=_make_addition, splits=_list_splits),
 )
 def read_ms_cxr(path: Path, *, missing_images: MissingImages = "skip", images: ImageFolder = None) -> Stream:
     """Read one study of MIMIC a study, with the images that have phrases."""
@@ -166,6 +176,8 @@ def _make_study(root: Path, file: Path, study: str, places: list[RowPlace], miss
         study, patient=match[2] if match else study, source="ms-cxr", number=places[0].number, file=str(file)
     )
     draft.defects["patient"] += match is None
+    splits = (read_split(phrase.split) for phrases in by_image.values() for phrase in phrases)
+    draft.facts = {"split": next((split for split in splits if split is not None), None)}
     for dicom_id, phrases in by_image.items():
         inner = _PATH.fullmatch(phrases[0].path)
         key = f"files/{inner[1]}.jpg" if inner else f"{dicom_id}.jpg"
@@ -204,10 +216,7 @@ def describe_image(phrases: Sequence[_Phrase], image: Image, file: Path) -> Addi
             AddedFinding(label=category, phrase=own[0].text, annotations=tuple(drawn), place=place)
         )
     return Addition(
-        findings=tuple(findings),
-        split=read_split(phrases[0].split),
-        place=RecordPlace(str(file), phrases[0].number),
-        defects=defects,
+        findings=tuple(findings), place=RecordPlace(str(file), phrases[0].number), defects=defects
     )
 
 

@@ -1,11 +1,11 @@
 """Reading a study set: what can be asked of studies beyond what any set answers (`carina.store.view`)."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final, get_args
 
-from carina.store import Choice, Column, OpenSet
+from carina.store import Choice, Column, Distinct, OpenSet
 from carina.store.arguments import check_arguments
 from carina.store.results import Location, as_path
 from carina.studies.image_files import ImageView
@@ -48,6 +48,21 @@ _NAMES: Final = (
     "anatomy.list.element.name",
     "assessed.listed.list.element",
 )
+
+
+@dataclass(frozen=True)
+class PatientInSplits:
+    """A patient of whom studies are in different splits, so that a model may have been trained on its test cases."""
+
+    patient: str
+    studies: Mapping[str, str]
+    """By split, the id of one study of the patient."""
+
+    @property
+    def message(self) -> str:
+        """The patient and the splits, with a study of each."""
+        splits = " and ".join(f"{split!r} with study {study!r}" for split, study in self.studies.items())
+        return f"patient {self.patient!r} is in {splits}: put all studies of a patient into one split"
 
 
 @check_arguments
@@ -181,6 +196,35 @@ class Studies(ImageView[Study, Manifest]):
                 list_unknown_names(findings, devices, anatomy, listed)
             )  # what is only looked for adds 0
         return tuple(UnknownName(kind, name, int(times)) for (kind, name), times in sorted(counts.items()))
+
+    def patients_in_several_splits(self) -> tuple[PatientInSplits, ...]:
+        """Patients of whom studies are in different splits; studies without a split do not count.
+
+        Sixteen bytes a patient are kept in memory; only patients who may be in several splits are looked at again.
+        """
+        pairs, patients, suspects = Distinct(), Distinct(), set[int]()
+        for part in self.by_part():
+            placed = {(patient, split) for _, patient, split in part._list_splits()}
+            texts = {f"{split} {patient}": patient for patient, split in placed}
+            known = pairs.add(texts)
+            suspects |= patients.add([patient for text, patient in texts.items() if hash(text) not in known])
+        found: dict[str, dict[str, str]] = {}
+        for part in self.by_part() if suspects else ():
+            for study, patient, split in part._list_splits():
+                if hash(patient) in suspects:
+                    found.setdefault(patient, {}).setdefault(split, study)
+        return tuple(
+            PatientInSplits(patient, studies)
+            for patient, studies in sorted(found.items())
+            if len(studies) > 1
+        )
+
+    def _list_splits(self) -> Iterator[tuple[str, str, str]]:
+        """Id, patient and split of the studies that have a split."""
+        for _, _, row in self._scan(("id", "patient", "split")):
+            study, patient, split = row.get("id"), row.get("patient"), row.get("split")
+            if isinstance(study, str) and isinstance(patient, str) and isinstance(split, str):
+                yield study, patient, split
 
     def _neighbour(self, study_id: str | None) -> Study | None:
         return None if study_id is None else self._whole()._find(study_id)

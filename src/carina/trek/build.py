@@ -18,6 +18,7 @@ import numpy as np
 import pyarrow.compute as pc
 
 from carina.cases import Benchmark, Manifest, Provenance, complete_part
+from carina.cases.build_report import BuildReport
 from carina.cases.building import (
     check_choice,
     count_conflicts,
@@ -41,6 +42,7 @@ from carina.store.progress import Progress, no_progress
 from carina.store.results import Location, as_path
 from carina.store.workers import Engine, Pool, pool
 from carina.studies import Studies
+from carina.studies.assessment import NOT_LOOKED_FOR
 from carina.trek.build_report import TrekBuildReport
 from carina.trek.facts import TrekCaseFacts
 from carina.trek.language import load_language
@@ -52,10 +54,10 @@ from carina.trek.part import (
     OnError,
     Task,
     combine_for,
+    explain_without_case,
     make_cases,
     part_tasks,
     reason_to_skip,
-    reason_without_case,
     survey_set,
     write_conversations,
 )
@@ -66,8 +68,9 @@ from carina.trek.served_models import (
     open_answer_cache,
     reword_questions,
 )
+from carina.trek.turn import DEVICES_UNKNOWN, FINDINGS_UNKNOWN
 
-PROTOCOL_VERSION: Final = 6
+PROTOCOL_VERSION: Final = 7
 """Raised when the same studies, seed and options give other conversations."""
 _NOT_COMPARED: Final = ("images.quality", "anatomy", "relations", "recommendations")
 """Fields of a study in which no conflict is found."""
@@ -177,7 +180,7 @@ def build_trek(
             accept_terms=accept_terms,
             progress=advance,
         )
-    return open_built(directory)
+    return open_built(directory, explain_remedy=_explain_remedy)
 
 
 def _build(
@@ -298,11 +301,15 @@ def _write_skipped(studies: Studies, job: Job, linked: Neighbours, manifest: Man
     missing: list[tuple[str, str]] = []
     undone = pc.invert(pc.is_in(studies.columns("id").column(0), made.column("study").combine_chunks()))
     absent = np.intersect1d(linked.chosen, pc.indices_nonzero(undone).to_numpy().astype(np.int64)).tolist()
+    not_asked = _count_not_asked(cases)
     for place, study in zip(absent, studies.at(absent), strict=True) if absent else ():
-        alone = Task(job, 0, (place,), (int(linked.before[place]),), (int(linked.after[place]),))
-        missing.append(
-            (study.id, reason_to_skip(combine_for(study, job.options).study) or reason_without_case(alone))
-        )
+        reason = reason_to_skip(combine_for(study, job.options).study)
+        if reason is None:
+            alone = Task(job, 0, (place,), (int(linked.before[place]),), (int(linked.after[place]),))
+            without = explain_without_case(alone)
+            reason = without.reason
+            not_asked.update({(one.task, one.reason): int(one.number) for one in without.not_asked})
+        missing.append((study.id, reason))
     conflicts = list(_find_conflicts(studies, linked, job.options))
     write_conflicts(directory, conflicts)
     report = TrekBuildReport(
@@ -317,7 +324,8 @@ def _write_skipped(studies: Studies, job: Job, linked: Neighbours, manifest: Man
         images_of_unknown_view=_count_images_not_shown(
             studies, linked, set(made.column("study").to_pylist())
         ),
-        not_asked=_count_not_asked(cases),
+        not_asked=_group_by_task(not_asked),
+        priors_in_other_splits=linked.priors_in_other_splits,
     )
     write_skipped(directory, ("study", "reason"), sorted(missing))
     return report
@@ -347,7 +355,7 @@ def _find_conflicts(studies: Studies, linked: Neighbours, options: TrekOptions) 
             yield from combine_for(study, options).conflicts
 
 
-def _count_not_asked(cases: Benchmark) -> dict[str, dict[str, int]]:
+def _count_not_asked(cases: Benchmark) -> Counter[tuple[str, str]]:
     """By task and reason, how many questions the conversations leave out."""
     counts: Counter[tuple[str, str]] = Counter()
     for part in cases.by_part():
@@ -355,7 +363,23 @@ def _count_not_asked(cases: Benchmark) -> dict[str, dict[str, int]]:
         rows = pc.filter(rows, pc.equal(pc.struct_field(rows, "name"), _NOT_ASKED))
         for row in rows.to_pylist():
             counts[row["about"], row["text"]] += int(row["value"])
+    return counts
+
+
+def _group_by_task(counts: Counter[tuple[str, str]]) -> dict[str, dict[str, int]]:
     by_task: dict[str, dict[str, int]] = {}
     for (task, reason), number in sorted(counts.items()):
         by_task.setdefault(task, {})[reason] = number
     return by_task
+
+
+def _explain_remedy(report: BuildReport) -> str:
+    """What to do where no study can be asked about, because nothing is known to be absent; "" for other reasons."""
+    assert isinstance(report, TrekBuildReport)  # noqa: S101 - it was just written
+    unknown = {NOT_LOOKED_FOR, FINDINGS_UNKNOWN, DEVICES_UNKNOWN}
+    if not any(unknown & reasons.keys() for reasons in report.not_asked.values()):
+        return ""
+    return (
+        "Little is known to be absent: state at import what was looked for, by --looked-for where the source has it, "
+        "or add reports or labels of what is absent"
+    )

@@ -20,8 +20,10 @@ class TrekBuildReport(BuildReport, frozen=True, kw_only=True):
     """Studies without a conversation, by reason."""
     images_of_unknown_view: int = 0
     """Images that are not shown because their view is unknown; of a study without a known view, the first is shown."""
+    priors_in_other_splits: int = 0
+    """Studies whose prior study is not used, because it lies in another split."""
     not_asked: dict[str, dict[str, int]] = msgspec.field(default_factory=dict)
-    """Questions that conversations leave out, by task and reason."""
+    """Questions that are not asked, by task and reason, also about studies of which no question is left."""
     read_by_model: dict[str, int] | None = None
     """Reports, and facts in them, by what became of them; where a model has read the reports."""
     reworded: dict[str, int] | None = None

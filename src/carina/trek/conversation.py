@@ -199,7 +199,7 @@ def _make_case(draft: ConversationDraft, turns: Sequence[Turn], *, shuffled: boo
         order="shuffled" if shuffled else "staged",
         reference_study=None if reference is None else reference.study.id,
         later_study=None if later is None else later.study.id,
-        context=Context(indication=study.indication, age=study.age, sex=study.sex),
+        context=Context(indication=subject.indication or None, age=study.age, sex=study.sex),
         images=images,
         views=tuple(
             CaseView(id=f"v{number}", panels=(Panel(image=image.key),))
@@ -325,7 +325,7 @@ def _pick_lead_in(draft: ConversationDraft, role: str, subject: Subject) -> str:
 
 def _pick_indication_turn(draft: ConversationDraft, turns: Sequence[Turn]) -> Turn | None:
     """The turn of stage 2 or 3 that states the indication, if any; vignettes state it in their question."""
-    if not draft.subject.study.indication or not draft.sampler.chance(draft.options.indication):
+    if not draft.subject.indication or not draft.sampler.chance(draft.options.indication):
         return None
     fit = [turn for turn in turns if turn.stage in (2, 3) and turn.task != "vignette"]
     return draft.sampler.pick(fit) if fit else None
@@ -333,4 +333,4 @@ def _pick_indication_turn(draft: ConversationDraft, turns: Sequence[Turn]) -> Tu
 
 def _pick_indication(draft: ConversationDraft) -> str:
     said = str(draft.sampler.pick(draft.words.wording.common["indication"]))
-    return said.format(indication=draft.subject.study.indication)
+    return said.format(indication=draft.subject.indication)

@@ -146,7 +146,8 @@ class TrekStepFacts(FactRecord):
     truth: Annotated[Mapping[str, str], Stored("truth")] = field(default_factory=dict)
     """Certainty of each: "present", "absent" or "uncertain"; the key is empty for what the study does not mention."""
     negative: Annotated[str | None, Stored("negative")] = None
-    """Why an absent finding is asked about: "stated" absent, a "sibling" of a present one, or "sampled"."""
+    """Why an absent finding is asked about: "stated" absent by the report, a "sibling" of a present one, or "sampled"
+    from what was looked for or labelled as absent."""
     listed: Annotated[Mapping[str, str], Stored("listed")] = field(default_factory=dict)
     """As the right one of several lists names them."""
     side: Annotated[Mapping[str, str], Stored("side")] = field(default_factory=dict)

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Final
 
+from carina.reports.places import lower_words
 from carina.reports.sections import has_removed_words
 from carina.studies.model import Location
 from carina.studies.terms import find_term, list_terms
@@ -149,7 +150,8 @@ class Language:
         return str(self._place["bilateral"] if side == "bilateral" else self._place["side"].format(side=side))
 
     def at_site(self, site: str) -> str:
-        """A site that is not a zone: unchanged where it is a phrase of place, otherwise with "at"."""
+        """A site that is not a zone: in lower case; as it is where it is a phrase of place, otherwise with "at"."""
+        site = lower_words(site)
         first = site.partition(" ")[0].lower()
         if first in self._prepositions or first[:1].isdigit():
             return site

@@ -31,6 +31,8 @@ class Neighbours:
     """Place of the prior study, by place of a study."""
     after: NDArray[np.int64]
     """Place of the follow-up study, by place of a study."""
+    priors_in_other_splits: int = 0
+    """Studies that are asked about and whose prior study is not used, because it lies in another split."""
 
 
 def find_neighbours(studies: Studies, split: str | None) -> Neighbours:
@@ -53,13 +55,16 @@ def find_neighbours(studies: Studies, split: str | None) -> Neighbours:
     one, other = rank[:-1], rank[1:]
     in_time = (time[one] < time[other]) & _may_precede(order, one, other, ties=False)
     in_time &= _may_precede(date, one, other, ties=True)
-    linked = (patient[one] == patient[other]) & (parts[one] == parts[other]) & in_time
+    in_time &= patient[one] == patient[other]
+    linked = in_time & (parts[one] == parts[other])
     before[other[linked]] = one[linked]
     after[one[linked]] = other[linked]
     if split is None:
-        return Neighbours(np.arange(table.num_rows, dtype=np.int64), before, after)
-    chosen = pc.indices_nonzero(pc.equal(table.column("split"), split))
-    return Neighbours(_to_numbers(chosen), before, after)
+        chosen = np.arange(table.num_rows, dtype=np.int64)
+    else:
+        chosen = _to_numbers(pc.indices_nonzero(pc.equal(table.column("split"), split)))
+    apart = np.isin(other[in_time & ~linked], chosen).sum()
+    return Neighbours(chosen, before, after, priors_in_other_splits=int(apart))
 
 
 def _order_values(patient: _Numbers, order: _Numbers, date: _Numbers) -> _Numbers:

@@ -4,6 +4,7 @@ A pure function of the studies, the survey and the options, so that a part can b
 """
 
 import gc
+from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -21,6 +22,7 @@ from carina.store.workers import Pool
 from carina.studies import Studies, Study
 from carina.studies.faults import image_faults
 from carina.trek.conversation import make_conversation
+from carina.trek.facts import FOR_BALANCE, NotAskedFact, TrekCaseFacts
 from carina.trek.language import Language, load_language
 from carina.trek.neighbours import NONE, Neighbours
 from carina.trek.options import TrekOptions
@@ -164,7 +166,12 @@ def write_conversations(task: Task) -> PartInfo:
 
 
 def make_cases(task: Task) -> Iterator[Case]:
-    """The conversations of a part; studies that cannot have one are skipped.
+    """The conversations of a part; studies that cannot have one are skipped."""
+    return (case for case in _make_every_case(task) if case.steps)
+
+
+def _make_every_case(task: Task) -> Iterator[Case]:
+    """The conversations of a part, also those without a question, which say what was not asked.
 
     Each conversation is made as soon as its studies are read, and a study is released after the last conversation that
     needs it: this keeps memory small and recent records in the cache of the processor.
@@ -192,8 +199,7 @@ def make_cases(task: Task) -> Iterator[Case]:
             except _CONTRADICTION_ERRORS as error:
                 _skip_or_stop(subject.study.id, error, job.on_error)
             else:
-                if case.steps:
-                    yield case
+                yield case
         for needed in (place, before, after):
             if needed != NONE and last_needed[needed] == place:
                 del subjects[needed]
@@ -253,13 +259,30 @@ def reason_to_skip(study: Study) -> str | None:
     return "no finding is stated, present or absent"
 
 
-def reason_without_case(task: Task) -> str:
+@dataclass(frozen=True)
+class NoConversation:
+    """Why a study that can be asked about has no conversation."""
+
+    reason: str
+    not_asked: tuple[NotAskedFact, ...] = ()
+    """Questions that its conversation would have left out."""
+
+
+def explain_without_case(task: Task) -> NoConversation:
     """Why the study of a task with one study, which can be asked about, has no conversation."""
     try:
-        list(make_cases(replace(task, job=replace(task.job, on_error="stop"))))
+        cases = list(_make_every_case(replace(task, job=replace(task.job, on_error="stop"))))
     except CarinaError:
-        return BROKEN
-    return NOTHING_KNOWN
+        return NoConversation(BROKEN)
+    not_asked = tuple(fact for case in cases for fact in TrekCaseFacts.of(case).not_asked)
+    counts: Counter[str] = Counter()
+    for fact in not_asked:
+        counts[fact.reason] += int(fact.number)
+    if not counts:
+        return NoConversation(NOTHING_KNOWN)
+    # What was left out for balance had a known answer: that there is no question is due to the balance.
+    reason = FOR_BALANCE if FOR_BALANCE in counts else counts.most_common(1)[0][0]
+    return NoConversation(f"no question is left: {reason}", not_asked)
 
 
 @contextmanager

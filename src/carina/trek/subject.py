@@ -11,7 +11,8 @@ from typing import Final, Literal
 import msgspec
 
 from carina.cases import Evidence, Fact
-from carina.reports.sections import has_removed_words
+from carina.reports.places import lower_words
+from carina.reports.sections import drop_sentences_with_removed_words, has_removed_words
 from carina.studies.assessment import (
     UNNAMED,
     Kind,
@@ -156,6 +157,8 @@ class Subject:
     """By kind, how many names of the set are neither recorded nor looked for."""
     disputed: Mapping[Kind, int]
     """By kind, about how many names the records and the report contradict each other."""
+    indication: str = ""
+    """Why the patient was examined, without sentences of which de-identification has removed a word."""
     is_report_overruled: bool = False
     """Whether something that the report contradicts counts all the same, so that the report is no key."""
     things: list[Thing] = field(init=False)
@@ -241,6 +244,7 @@ def subject_of(
         looked_for=looked_for,
         unknown=unknown,
         disputed=_count_disputed(study),
+        indication=drop_sentences_with_removed_words(study.indication or ""),
         is_report_overruled=is_report_overruled,
     )
 
@@ -378,7 +382,7 @@ def _find_place_zones(location: Location | None) -> frozenset[str]:
     if location is None:
         return frozenset()
     if location.site:
-        return frozenset({location.site})
+        return frozenset({lower_words(location.site)})
     if location.zones:
         return frozenset(location.zones)
     sides = SIDES if location.side == "bilateral" else (location.side,)
@@ -412,7 +416,7 @@ def _read_device(device: Device, words: Language) -> Thing:
         trend=device.trend,
         evidence=device.evidence,
         annotations=device.annotations,
-        place=frozenset({site}) if site else frozenset(),
+        place=frozenset({lower_words(site)}) if site else frozenset(),
         sides=frozenset(),
         zones=None,
         tip=tip,

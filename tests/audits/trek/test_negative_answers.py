@@ -42,6 +42,20 @@ def test_stated_negatives_alone_pass_only_where_no_study_has_others(sound):
     assert objecting(audited(one_more)) == {"negative-origins"}
 
 
+def test_sampled_negatives_alone_pass_only_where_no_report_states_anything(sound):
+    def sampled(_, step):
+        facts = tuple(change(f, text="sampled") if f.name == "negative" else f for f in step.facts)
+        return change(step, facts=facts)
+
+    with_reports = every_step(sound, sampled)
+    result = audited(with_reports)
+    assert row(result, "negative-origins", "origin: sampled").status == "fail"
+    of_labels = every_step(with_reports, lambda _, step: change(step, evidence=()))
+    result = audited(of_labels)
+    assert result.gate("negative-origins").status == "pass"
+    assert "no report" in row(result, "negative-origins", "origin: sampled").note
+
+
 def test_an_indication_that_names_present_findings_fails(sound):
     def leaking(case, step):
         if step.id != "t1":

@@ -1,6 +1,8 @@
 """Gate: where do "no" answers come from, and does the shown text reveal them?
 
 If all negatives are taken from the negations of reports, a model recognises them by knowing what reports usually deny.
+Origins are mixed as far as the studies allow it: a set from reports alone has only negatives that they state, and a set
+without reports has none of these.
 """
 
 from collections import Counter
@@ -54,10 +56,13 @@ class NegativeOrigins(ConversationGate[NegativeOriginsLimits]):
         self._example: dict[str, str] = {}
         self._could_be_other = False
         """Whether a study of the set has negatives that its report does not state."""
+        self._has_reports = False
+        """Whether a report of the set states anything that is asked about."""
         self._shown: Counter[tuple[bool, str]] = Counter()
         self._report: Counter[tuple[bool, str]] = Counter()
 
     def examine(self, conversation: Conversation) -> None:
+        self._has_reports = self._has_reports or any(step.evidence for step in conversation.case.steps)
         if not conversation.presence:
             return
         case = conversation.case
@@ -84,15 +89,24 @@ class NegativeOrigins(ConversationGate[NegativeOriginsLimits]):
             threshold=f'every "no" states its origin; no origin has more than {limits.single_origin:.0%} of them; '
             f'"yes if the shown text names it" adds at most {limits.shown_text_gain:g} to the most frequent answer',
             good='Every "no" states its origin, and the shown text does not reveal them; '
-            + (
-                "origins are mixed."
-                if self._could_be_other
-                else "only reports state that something is absent."
-            ),
+            + self._describe_mixture(),
             bad='Some "no" answers state no origin, come from one origin only, or are revealed by the shown text; '
             "sample negatives of other origins.",
             none='No question about a named finding or device is answered with "no".',
         )
+
+    def _describe_mixture(self) -> str:
+        if not self._could_be_other:
+            return "only reports state that something is absent."
+        return "origins are mixed." if self._has_reports else "no report states that something is absent."
+
+    def _explain_only_origin(self, origin: str) -> str | None:
+        """Why all negatives of the set may have this origin; None where they may not."""
+        if origin == "stated" and not self._could_be_other:
+            return "nobody looked for anything beyond the reports, so that there is no other origin"
+        if origin == "sampled" and not self._has_reports:
+            return "no report states anything, so that what is absent is known from what was looked for"
+        return None
 
     def _origin_rows(self) -> Iterator[Row]:
         n, limits = self._origins.total(), self.limits
@@ -113,13 +127,9 @@ class NegativeOrigins(ConversationGate[NegativeOriginsLimits]):
                 self._origins[origin],
                 f"{self._origins[origin]} of {n} negatives",
             )
-            if origin == "stated" and not self._could_be_other:
-                yield share_row(
-                    name,
-                    count,
-                    n,
-                    note=f"{note}; nobody looked for anything beyond the reports, so that there is no other origin",
-                )
+            only = self._explain_only_origin(origin)
+            if only is not None:
+                yield share_row(name, count, n, note=f"{note}; {only}")
                 continue
             yield limited_row(
                 name,

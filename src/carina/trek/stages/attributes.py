@@ -258,7 +258,7 @@ def _ask_position(draft: ConversationDraft, thing: Thing) -> None:
 
 def _ask_vignette(draft: ConversationDraft, thing: Thing) -> bool:
     """Ask which description fits the indication, instead of asking for each attribute."""
-    indication = draft.subject.study.indication
+    indication = draft.subject.indication
     if (
         not indication
         or thing.kind != "finding"

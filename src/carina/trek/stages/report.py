@@ -97,7 +97,14 @@ def _drop_removed(report: Report, section: ReportSection) -> str:
     """A section without the sentences in which de-identification has removed something."""
     if not has_removed_words(section.text):
         return section.text.strip()
-    quotes = [report.quote(one).strip() for one in report.sentences if one.section == section.name]
+    own = [one for one in report.sentences if one.section == section.name]
+    quotes: list[str] = []
+    end = 0
+    for one in sorted(own, key=lambda one: (one.start, -one.end)):
+        # A phrase may be quoted from within a sentence.
+        if one.start >= end:
+            quotes.append(report.quote(one).strip())
+            end = one.end
     return " ".join(quote for quote in quotes if not has_removed_words(quote))
 
 
