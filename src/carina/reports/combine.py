@@ -68,7 +68,7 @@ def combine_with_report(
         The study and its conflicts.
 
     Example:
-        >>> from carina.studies import ReportSection
+        >>> from carina.studies import Finding, Report, ReportSection
         >>> mass = Finding(id="f1", name="mass", certainty="present")
         >>> report = Report(sections=(ReportSection(name="findings", text="No mass. Small right effusion."),))
         >>> study = Study(id="s1", patient="p1", source="mine", images=(), findings=(mass,), report=report)
