@@ -8,7 +8,7 @@ import pytest
 from tests.percept import painted
 from typer.testing import CliRunner
 
-from carina.cases import open_benchmark
+from carina.cases import NoCasesError, open_benchmark
 from carina.cli import app
 from carina.percept import analyse_lesion, build_percept
 from carina.percept.facts import PerceptCaseFacts
@@ -174,13 +174,10 @@ def test_a_build_records_the_models_without_their_paths(tiny_sam, tmp_path):
     options = {"per_cell": 1, "targets": ("consolidation",), "workers": 1}
     plain = build_percept(studies, tmp_path / "plain", **options).manifest
     named = f"sam:{tiny_sam}"
-    built = build_percept(
-        studies,
-        tmp_path / "bench",
-        **options,
-        segmenter=named,
-        deformer=named,
-    )
+    try:
+        built = build_percept(studies, tmp_path / "bench", **options, segmenter=named, deformer=named)
+    except NoCasesError as error:  # random weights may outline nothing that can be used
+        built = error.benchmark
     stated = built.manifest.options
     assert stated["segmenter"] == stated["deformer"]
     assert stated["segmenter"]["name"] == "sam:tiny-sam"
