@@ -324,6 +324,20 @@ def test_what_is_denied_on_one_side_or_in_some_zones_is_not_absent():
     assert describe(bases) == ({}, {"one side": 1})
     lungs = [("left lung", "no|consolidation"), ("right lung", "no|consolidation")]
     assert describe([*bases, *lungs]) == ({"consolidation": "absent"}, {})
+    # Where it would not be, a denial says nothing of the lungs.
+    hila = ["left hilar structures", "right hilar structures"]
+    for elsewhere, label in (
+        (["mediastinum"], "mass/nodule (not otherwise specified)"),
+        (hila, "mass/nodule (not otherwise specified)"),
+        (["upper mediastinum"], "lung opacity"),
+        (["trachea"], "pneumonia"),
+        (["carina"], "lung lesion"),
+        (angles, "atelectasis"),
+    ):
+        assert describe([(structure, f"no|{label}") for structure in elsewhere]) == ({}, {"one side": 1})
+    assert describe([(hilum, "no|enlarged hilum") for hilum in hila]) == ({"enlarged hilum": "absent"}, {})
+    assert describe([(hila[0], "no|enlarged hilum")]) == ({}, {"one side": 1})
+    assert describe([("spine", "no|scoliosis")]) == ({"scoliosis": "absent"}, {})
     # What is present on one side is present, whatever the other side is.
     assert describe([lungs[0], ("right lung", "yes|consolidation")]) == ({"consolidation": "present"}, {})
 

@@ -77,7 +77,6 @@ def test_every_field_of_a_study(folder, tmp_path):
     assert (study.patient, study.split, study.assessed.findings) == ("patient90001", "test", "listed")
     found = {one.name: (one.certainty, boxes(one)) for one in study.findings}
     assert found == {
-        "cardiomegaly": ("absent", []),
         "lung opacity": (
             "present",
             [("two radiologists", "mask", (2, 3, 4, 5))],
@@ -98,8 +97,10 @@ def test_every_field_of_a_study(folder, tmp_path):
         SalientPoint(image=image.key, x=3, y=4, annotator="human benchmark"),
         SalientPoint(image=image.key, x=6.5, y=5, annotator="human benchmark"),
     )
-    # The mask of what the labels call absent is a conflict.
+    # Experts drew a mask of what the labels of experts call absent: nothing is known of it.
     assert defects(imported) == {"conflict": 1}
+    assert study.assessed.disputed == ("cardiomegaly",)
+    assert certainty_of(study, "cardiomegaly") is None
     assert imported.counts.unmapped == {}
     # An image without any mask stays. That none of the labels is present does not make it normal.
     without = studies["patient90002_study1_view1_frontal"]

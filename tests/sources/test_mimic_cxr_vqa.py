@@ -138,6 +138,17 @@ def test_files_without_answers_are_refused(folder, tmp_path):
         list(SOURCES["mimic-cxr-vqa"].read(folder, images=tmp_path / "mimic"))
 
 
+def test_a_file_whose_answers_were_not_joined_is_refused_though_another_has_answers(folder, tmp_path):
+    """Its empty lists would be keyed "none of these"."""
+    write_json(folder / "dataset" / "train.json", TEST)
+    write_json(folder / "dataset" / "test.json", [{**one, "answer": []} for one in TEST])
+    read = SOURCES["mimic-cxr-vqa"].read
+    for split in ("test", "all"):
+        with pytest.raises(SourceError, match=r"test\.json: no question has an answer"):
+            list(read(folder, split=split, images=tmp_path / "mimic"))
+    assert list(read(folder, split="train", images=tmp_path / "mimic"))
+
+
 def test_the_folder_of_images_must_be_that_of_mimic(folder, tmp_path):
     read = SOURCES["mimic-cxr-vqa"].read
     with pytest.raises(SourceError, match="--images"):

@@ -68,6 +68,30 @@ def test_every_field_of_a_study(folder, tmp_path):
     ]
 
 
+def test_a_row_without_a_date_does_not_hide_that_of_another_row(tmp_path):
+    path = tmp_path / "padchest"
+    write_text(
+        path / TABLE,
+        HEADER,
+        row("a.png", "S1", "['nodule']", date=""),
+        row("b.png", "S1", "['nodule']", view="L"),
+        row("c.png", "S2", "['nodule']", date="20130101"),
+    )
+    for name in "abc":
+        write_image(path / f"0/{name}.png", 30, 40)
+    studies, _ = read_studies("padchest", path, tmp_path / "out")
+    assert (studies["S1"].date, studies["S1"].prior) == (datetime.date(2014, 9, 15), "S2")
+
+
+def test_words_that_mean_no_value_are_no_findings(tmp_path):
+    path = tmp_path / "padchest"
+    write_text(path / TABLE, HEADER, row("a.png", "S1", "['None', 'nan', 'NaN', '', 'unchanged', 'nodule']"))
+    write_image(path / "0/a.png", 30, 40)
+    studies, imported = read_studies("padchest", path, tmp_path / "out")
+    assert [(one.name, one.certainty) for one in studies["S1"].findings] == [("nodule", "present")]
+    assert defects(imported) == {}
+
+
 def test_options(folder, tmp_path):
     studies, imported = read_studies(
         "padchest", folder, tmp_path / "out", method="physician", keep_unusable=True

@@ -105,13 +105,13 @@ def test_bad_rows(kaggle, tmp_path):
     assert [(item.study, item.kind) for item in imported.skipped] == [("c", "value"), ("d", "row")]
 
 
-def annotation(label, study, *, image=True, data=None):
+def annotation(label, study, *, image=True, data=None, side=1024):
     found = {
         "labelId": label,
         "StudyInstanceUID": study,
         "data": data,
-        "height": 1024,
-        "width": 1024,
+        "height": side,
+        "width": side,
         "id": "A_1",
     }
     return found | ({"SeriesInstanceUID": "9", "SOPInstanceUID": f"{study}.1"} if image else {})
@@ -137,11 +137,13 @@ def test_the_form_of_md_ai(tmp_path):
         annotation("L_x", "1.1", data={**box, "x": 0}),
         annotation("L_o8w", "1.2"),
         annotation("L_yd0", "1.3", image=False),
+        # Drawn on another size than that of the published images.
+        annotation("L_v8n", "1.4", data={"x": 20, "y": 41, "width": 60, "height": 80}, side=2048),
     ]
     path = tmp_path / "mdai"
     name = "pneumonia-challenge-annotations-adjudicated-kaggle_2018.json"
     write_json(path / name, {"labelGroups": groups, "datasets": [{"name": "x", "annotations": drawn}]})
-    for study in ("1.1", "1.2"):
+    for study in ("1.1", "1.2", "1.4"):
         write_image(path / f"{study}/9/{study}.1.png", 1024, 1024)
     studies, imported = read_studies("rsna", path, tmp_path / "out")
     assert studies["1.1"].images[0].key == "1.1/9/1.1.1.png"
@@ -149,6 +151,7 @@ def test_the_form_of_md_ai(tmp_path):
         ("consensus", "box", (10, 20, 30, 41)),
         ("consensus", "box", (500, 20, 30, 41)),
     ]
+    assert boxes(studies["1.4"].findings[0]) == [("consensus", "box", (10, 20, 30, 41))]
     assert [(f.name, f.certainty) for f in studies["1.2"].findings] == [("abnormality", "absent")]
     assert [(item.study, item.kind) for item in imported.skipped] == [("1.3", "no image")]
     write_text(path / name, '{"labelGroups": []')

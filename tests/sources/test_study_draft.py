@@ -9,7 +9,7 @@ from tests.sources.files import boxes, write_image
 from carina.sources import Repaired, Skipped
 from carina.sources._record import RecordError
 from carina.sources._study_draft import StudyDraft, assess_labels, find_image, make_or_skip, name_of
-from carina.studies import Image, Region, Study
+from carina.studies import Assessed, Image, Region, Study, certainty_of
 
 
 @pytest.fixture
@@ -19,9 +19,9 @@ def draft():
     return made
 
 
-def finished(draft):
+def finished(draft, *, assessed=None):
     """The study and its defects."""
-    found = draft.finish()
+    found = draft.finish(assessed=assessed)
     return (found.record, found.defects) if isinstance(found, Repaired) else (found, {})
 
 
@@ -84,17 +84,36 @@ def test_a_region_of_another_size_and_an_empty_one_are_counted(draft):
     assert [(one.name, one.annotator, one.automatic) for one in study.anatomy] == [("left lung", "net", True)]
 
 
-def test_of_statements_that_contradict_each_other_the_first_counts(draft):
+def test_what_equally_trusted_statements_call_present_and_absent_is_disputed(draft):
     draft.state("Mass", "absent")
-    draft.state("Nodule", "uncertain")
-    draft.state("mass", "present")
     draft.add_box("MASS", "a.png", (0, 0, 5, 5), annotator="R1")
+    draft.add_box("Effusion", "a.png", (0, 0, 5, 5), annotator="R1")
+    draft.state("effusion", "absent")
+    study, defects = finished(draft, assessed=Assessed(findings="every", disputed=("edema",)))
+    assert defects == {"conflict": 2}
+    # Neither the order of the statements nor a drawing decides; what was looked for is not absent either.
+    assert study.findings == ()
+    assert study.assessed.disputed == ("edema", "mass", "pleural effusion")
+    assert certainty_of(study, "mass") is certainty_of(study, "pleural effusion") is None
+
+
+def test_a_statement_of_lower_rank_does_not_dispute_one_of_a_higher(draft):
+    draft.state("Mass", "absent")
+    draft.rank = 1
+    draft.state("mass", "present")
+    study, defects = finished(draft)
+    assert defects == {"conflict": 1}
+    assert [(one.name, one.certainty) for one in study.findings] == [("mass", "absent")]
+    assert study.assessed.disputed == ()
+
+
+def test_uncertainty_that_contradicts_is_counted_and_the_first_statement_counts(draft):
+    draft.state("Nodule", "uncertain")
     draft.add_box("Nodule", "a.png", (0, 0, 5, 5), annotator="R1")
     study, defects = finished(draft)
-    assert defects == {"conflict": 3}
-    mass, nodule = study.findings
-    # Nothing is drawn on what is absent; what is uncertain may be drawn.
-    assert (mass.certainty, mass.annotations) == ("absent", ())
+    assert defects == {"conflict": 1}
+    # What is uncertain may be drawn.
+    (nodule,) = study.findings
     assert (nodule.certainty, len(nodule.annotations)) == ("uncertain", 1)
 
 

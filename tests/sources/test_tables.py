@@ -4,6 +4,7 @@ import contextlib
 import csv
 import gzip
 import io
+import os
 
 import pytest
 from hypothesis import given
@@ -150,6 +151,14 @@ def test_the_whole_file_decides_about_its_encoding(tmp_path):
     packed = tmp_path / "a.csv.gz"
     packed.write_bytes(gzip.compress(path.read_bytes()))
     assert [row.values for row in read_rows(packed, ("id", "x"))] == [row.values for row in read]
+
+
+def test_a_pipe_in_place_of_a_table_is_not_waited_for(tmp_path):
+    path = tmp_path / "a.csv"
+    os.mkfifo(path)
+    assert describe_encoding(path) is None
+    with pytest.raises(SourceError, match=r"a\.csv"):
+        rows(path, "id")
 
 
 def test_a_mark_of_utf_8_belongs_to_no_column_whatever_follows(tmp_path):

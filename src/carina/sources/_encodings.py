@@ -5,8 +5,10 @@ two ids that differ in the file differ when they are read.
 """
 
 import codecs
+import errno
 import gzip
 import io
+import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -42,9 +44,11 @@ def find_encoding(path: Path) -> Encoding:
     """The encoding of a text file, plain or compressed with gzip.
 
     Raises:
-        OSError: The file cannot be opened.
+        OSError: The file cannot be opened, or is no regular file: a pipe would be waited for without end.
     """
     about = path.stat()
+    if not stat.S_ISREG(about.st_mode):
+        raise OSError(errno.EINVAL, "no regular file", str(path))
     return _find_encoding(path, about.st_size, about.st_mtime_ns)
 
 

@@ -45,7 +45,8 @@ DEFECTS: Final[Mapping[str, str]] = {
     "region": "a box, polygon, mask or point with impossible numbers, without area or outside its image is left out",
     "mask size": "a mask of another size than its image is left out",
     "cut": "a box or polygon that reaches over the border of its image is cut off there",
-    "conflict": "a label that contradicts one that is trusted more is left out",
+    "conflict": "a statement that contradicts another is left out; where one says present and the other absent, and "
+    "none is trusted more, the finding is left out as a whole and not asked about",
     "wording": "a label that says itself that something is possible or absent, such as 'mass?' or 'no mass', is "
     "recorded as uncertain or absent",
     "nothing": "a region whose label says that there is nothing, such as 'No finding' or 'no mass', is left out",
@@ -177,6 +178,8 @@ class _Thing:
     """Readers who state it."""
     is_decided: bool = False
     """Whether its certainty is what several readers come to."""
+    rank: int = 0
+    """Rank of the statement that counts."""
 
 
 class Drawing(NamedTuple):
@@ -194,8 +197,10 @@ class StudyDraft:
     """Collects what a source says about one study.
 
     Several statements about one finding become one `Finding`, with an annotation for every region that anybody drew.
-    Where statements contradict each other, the first counts: begin with the one that is trusted most. What cannot be
-    used is counted as a defect and left out, so that the rest of the study is kept.
+    Where one says present and another absent, nothing is known of the finding: it is left out, and named in
+    `Assessed.disputed`. Statements that are trusted less have a higher `rank`: where they contradict others, the others
+    count. Of statements that differ in being uncertain, the first counts. What cannot be used is counted as a defect
+    and left out, so that the rest of the study is kept.
 
     Args:
         study_id: Id of the study.
@@ -233,7 +238,10 @@ class StudyDraft:
         """What is wrong in the record, or in one of its rows: say which with `read_row`."""
         self.unmapped: tuple[str, ...] = ()
         """Fields of the record that have no place in Carina."""
+        self.rank = 0
+        """Rank of the statements that are read now: begin with those that are trusted most, and count upwards."""
         self._things: dict[str, _Thing] = {}
+        self._disputed: dict[str, None] = {}
         self._anatomy: list[Anatomy] = []
         self._normal: dict[RecordPlace, None] = {}
         """Where the record says that nothing is there."""
@@ -342,9 +350,11 @@ class StudyDraft:
                 self._normal[self.defects.place] = None
             return _Thing(name, label, "absent", is_device)
         if thing is None:
-            thing = self._things[name] = _Thing(name, label, stated, is_device)
+            thing = self._things[name] = _Thing(name, label, stated, is_device, rank=self.rank)
         if thing.certainty != stated:
             self.defects["conflict"] += 1
+            if thing.rank == self.rank and "uncertain" not in (thing.certainty, stated):
+                self.dispute(name)
         elif name == ABNORMALITY and stated == "absent":
             self._normal[self.defects.place] = None
         return thing
@@ -370,6 +380,10 @@ class StudyDraft:
         self._things[name] = _Thing(
             name, label, certainty, is_device, stated_by=list(stated_by), is_decided=True
         )
+
+    def dispute(self, name: str) -> None:
+        """Record that nothing is known of a name of `read_statement`, since equally trusted statements contradict."""
+        self._disputed[name] = None
 
     def _interpret(self, label: str, certainty: Certainty, words: str) -> tuple[str, bool, Certainty | None]:
         if not label:
@@ -578,6 +592,12 @@ class StudyDraft:
 
     # ---- the study ---------------------------------------------------------------------------------------------------
 
+    def _add_disputed(self, assessed: Assessed) -> Assessed:
+        if not self._disputed:
+            return assessed
+        names = tuple(sorted({*assessed.disputed, *self._disputed}))
+        return msgspec.structs.replace(assessed, disputed=names)
+
     def _drop_normal(self) -> None:
         """Leave out that nothing is there, where the record says of a finding that it is or may be."""
         if all(thing.certainty == "absent" or thing.is_device for thing in self._things.values()):
@@ -596,6 +616,8 @@ class StudyDraft:
         A label that says that nothing is there, such as "Normal" or "No finding", is left out and counted as a conflict
         where a finding is present or uncertain. Devices do not contradict it.
         """
+        for name in self._disputed:
+            self._things.pop(name, None)
         self._drop_normal()
         findings, devices = (
             tuple(_number(kind, letter, things))
@@ -609,7 +631,7 @@ class StudyDraft:
             patient=self.patient,
             source=self.source,
             images=tuple(self.images),
-            assessed=assessed or Assessed(),
+            assessed=self._add_disputed(assessed or Assessed()),
             findings=findings,
             devices=devices,
             anatomy=tuple(self._anatomy),

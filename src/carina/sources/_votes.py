@@ -33,7 +33,8 @@ def state_votes(draft: StudyDraft, votes: Iterable[Vote], readers: Mapping[str, 
 
     Args:
         draft: The study.
-        votes: What the readers say. Of several votes of one reader about one finding, the first counts.
+        votes: What the readers say. A finding that one reader calls present and absent on one image is disputed; of
+            other votes of one reader about one finding, the first counts.
         readers: Who looked at each image, by its key; a reader without votes counts, too.
     """
     labels: dict[str, str] = {}
@@ -48,6 +49,8 @@ def state_votes(draft: StudyDraft, votes: Iterable[Vote], readers: Mapping[str, 
         known = stated[name].setdefault((vote.image, vote.reader), certainty)
         if known != certainty:
             draft.defects["conflict"] += 1
+            if "uncertain" not in (known, certainty):
+                draft.dispute(name)
     draft.defects.place = here
     is_normal = all(set(own.values()) == {"absent"} for own in stated.values())
     is_shared = len({reader for own in readers.values() for reader in own}) > 1

@@ -90,36 +90,42 @@ def read_mimic_cxr_vqa(
     """Read one case a question."""
     folder = _find_folder(path)
     found = MimicImages.at(images, NAME)
-    listed = _list_answers(folder)
-    for one, file in list_split_files(folder, FILES, split):
+    listed, answered = _list_answers(folder)
+    chosen = list(list_split_files(folder, FILES, split))
+    for _, file in chosen:
+        if file not in answered:
+            raise SourceError(
+                f"{file}: no question has an answer; the open release has none until the authors' script adds them"
+            )
+    for one, file in chosen:
         reader = _Reader(file=file, split=one, images=found, answers=listed)
         yield from reader.read()
 
 
-def _list_answers(folder: Path) -> dict[str, tuple[str, ...]]:
-    """The closed set of answers by content, from all files, in the published order.
+def _list_answers(folder: Path) -> tuple[dict[str, tuple[str, ...]], frozenset[Path]]:
+    """The closed set of answers by content, from all files, in the published order; and the files that hold answers.
 
-    Raises:
-        SourceError: The files hold no answers, as before the authors' script has joined them.
+    A file holds none before the authors' script has joined them. Then the empty list does not mean "none of these".
     """
     order = read_json(folder / ANSWERS, "an object from answer to number")
     if not isinstance(order, dict):
         raise SourceError(f"{folder / ANSWERS}: expected an object from answer to number")
     used: defaultdict[str, set[str]] = defaultdict(set)
+    answered: set[Path] = set()
     for _, file in list_split_files(folder, FILES, "all"):
         for entry in read_entries(file):
             try:
                 record = Fields(decode_lenient(entry.content))
-                used[record.text("content_type") or ""].update(_read_answers(record))
+                answers = _read_answers(record)
+                used[record.text("content_type") or ""].update(answers)
+                if answers:
+                    answered.add(file)
             except RecordError:
                 continue  # told when the record is read
-    if not any(used.values()):
-        raise SourceError(
-            f"{folder}: no question has an answer; the open release has none until the authors' script adds them"
-        )
-    return {
+    listed = {
         content: tuple(answer for answer in order if answer in answers) for content, answers in used.items()
     }
+    return listed, frozenset(answered)
 
 
 def _read_answers(record: Fields) -> list[str]:

@@ -25,7 +25,7 @@ from carina.sources._study_draft import (
     find_image,
     make_or_skip,
 )
-from carina.sources._tables import Row, RowPlace, index_rows, read_row
+from carina.sources._tables import BLANK, Row, RowPlace, index_rows, read_row
 from carina.sources._values import read_sex, read_view
 from carina.studies.model import Assessed
 
@@ -33,7 +33,7 @@ TABLE: Final = "PADCHEST_chest_x_ray_images_labels_160K_01.02.19.csv"
 NORMAL: Final = "normal"
 NOT_TO_USE: Final = ("exclude", "suboptimal study")
 _COLUMNS: Final = ("ImageID", "ImageDir", "StudyID", "PatientID", "Projection", "StudyDate_DICOM", "Labels")
-_NO_FINDING: Final = ("unchanged", "")
+_NO_FINDING: Final = ("unchanged",)
 """Labels that name nothing."""
 _DATE: Final = re.compile(r"(\d{4})-?(\d{2})-?(\d{2})(?:\.0)?")
 
@@ -127,7 +127,8 @@ def _index_studies(
         except RecordError as error:
             yield Skipped.from_error(error, row.place)
         else:
-            times.setdefault(study, read_date(row.values["StudyDate_DICOM"]))
+            # The first row of a study that states its date.
+            times[study] = times.get(study) or read_date(row.values["StudyDate_DICOM"])
 
 
 def _add_row(row: Row, place: RowPlace, entries: dict[str, _Entry], seen: set[str]) -> str:
@@ -189,7 +190,7 @@ def _make_study(
             draft.state_normal(label)
         elif label not in (*_NO_FINDING, *NOT_TO_USE):
             draft.state(label)
-    date = read_date(rows[0].text("StudyDate_DICOM"))
+    date = next(filter(None, (read_date(row.text("StudyDate_DICOM")) for row in rows)), None)
     draft.facts = {
         "order": order.order, "prior": order.prior, "later": order.later, "date": date,
         "age": _read_age(rows[0], date), "sex": read_sex(rows[0].values.get("PatientSex_DICOM", "")),
@@ -230,7 +231,9 @@ def _read_labels(text: str) -> list[str] | None:
         return None
     if not isinstance(found, list) or not all(isinstance(label, str) for label in found):
         return None
-    return [" ".join(label.split()) for label in found]
+    words = [" ".join(label.split()) for label in found]
+    # "None" and "nan" stand as text in the lists, and name nothing.
+    return [label for label in words if label.lower() not in BLANK]
 
 
 def _read_age(row: Row, date: datetime.date | None) -> int | None:

@@ -190,6 +190,9 @@ class _Annotation(msgspec.Struct):
     SeriesInstanceUID: str | None = None
     SOPInstanceUID: str | None = None
     data: _Box | None = None
+    height: float | None = None
+    """Of the image on which the box was drawn."""
+    width: float | None = None
 
 
 class _DataSet(msgspec.Struct):
@@ -224,9 +227,7 @@ def _read_export(path: Path) -> Iterator[tuple[str, _Entry | Skipped]]:
             continue
         labels = tuple(dict.fromkeys(names[one.labelId] for one in own))
         boxes = tuple(
-            (d.x, d.y, d.width, d.height)
-            for one in own
-            if names[one.labelId] == OPACITY and (d := one.data) is not None
+            _scale_box(d, one) for one in own if names[one.labelId] == OPACITY and (d := one.data) is not None
         )
         yield (
             place,
@@ -241,3 +242,9 @@ def _read_export(path: Path) -> Iterator[tuple[str, _Entry | Skipped]]:
                 DefectCounts(),
             ),
         )
+
+
+def _scale_box(box: _Box, drawn: _Annotation) -> tuple[float, float, float, float]:
+    """A box in pixels of the published images, which are `SIDE` wide and high; an export may state another size."""
+    across, down = (SIDE / length if length else 1.0 for length in (drawn.width, drawn.height))
+    return box.x * across, box.y * down, box.width * across, box.height * down

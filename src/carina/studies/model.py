@@ -298,8 +298,8 @@ class Assessed(Record, frozen=True, kw_only=True):
     """Readers who looked at the images, each alone, for every finding that was looked for: one who neither states nor
     draws a finding calls it absent. Empty where the source does not say who looked."""
     disputed: tuple[str, ...] = ()
-    """Names of findings and devices about which what is recorded and the report contradict each other, so that nothing
-    is known of them."""
+    """Names of findings and devices about which statements contradict each other, in what the source records or between
+    that and the report, so that nothing is known of them."""
 
 
 class Study(Record, frozen=True, kw_only=True):

@@ -2,12 +2,13 @@
 
 A finding of Chest ImaGenome has no region of its own: it is an attribute of a structure, whose box is that of the
 structure. So the box becomes anatomy, and the structure becomes the location of the finding. What is denied of
-structures of one side is not absent: a sentence about one side says nothing of the other.
+structures of one side is not absent: a sentence about one side says nothing of the other, and one about the mediastinum
+says nothing of the lungs.
 """
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
@@ -17,6 +18,7 @@ from carina.sources._study_draft import name_of
 from carina.store.errors import RegionError
 from carina.studies.model import Anatomy, Image
 from carina.studies.region import Region
+from carina.studies.terms import find_term
 from carina.studies.vocabulary import SIDES, ZONES, Certainty, Severity, Trend
 
 CATEGORIES: Final = ("anatomicalfinding", "disease", "tubesandlines", "device")
@@ -28,8 +30,8 @@ DEFECTS: Final = {
     "attribute": "an attribute that is not written as category|yes or no|name is left out",
     "no prior": "a comparison with an image of an unknown study, or of the same study, is left out",
     "second prior": "a comparison with another prior study than the first one is left out",
-    "one side": "a finding that is denied only of structures of one side, or only of some zones, is not absent: it is "
-    "left out",
+    "one side": "a finding that is denied only of structures of one side, of some zones, or of structures where it "
+    "would not be, is not absent: it is left out",
     "stated and denied": "a finding that is stated and denied of the same structures, by one label or by several of "
     "its name, is left out",
     "second trend": "several trends of a finding, of several structures or sentences: all are left out",
@@ -183,7 +185,7 @@ def _describe_finding(
         return None
     certainty: Certainty | None = "present"
     if not present:
-        is_absent = bool(denied) and _is_whole(denied)
+        is_absent = bool(denied) and _is_whole(name_of(attributes[0].label), denied)
         defects["one side"] += bool(denied) and not is_absent
         if trend is None and not is_absent:
             return None
@@ -200,14 +202,51 @@ def _describe_finding(
     )
 
 
-def _is_whole(structures: Sequence[str]) -> bool:
-    """Whether structures of both sides or without a side are named, and whole lungs or all zones where lungs are."""
-    location = locate(structures)
-    if location is None:
-        return True
+def _is_whole(name: str, structures: Sequence[str]) -> bool:
+    """Whether a finding that is denied of these structures is absent: of both lungs, or of where it would be.
+
+    What is denied of the mediastinum or of both hila says nothing of the lungs.
+    """
     names = set(map(name_of, structures))
-    has_all_zones = not location.zones or set(location.zones) == set(ZONES)
-    return location.side not in SIDES and (has_all_zones or set(_LUNGS) <= names)
+    if any(home <= names for home in (_LUNGS, frozenset(ZONES), *_HOMES.get(name, ()))):
+        return True
+    if find_term(name, "device") is not None:
+        location = locate(structures)
+        return location is None or location.side not in SIDES
+    return locate(structures) is None
 
 
-_LUNGS: Final = tuple(f"{side} lung" for side in SIDES)
+_LUNGS: Final = frozenset(f"{side} lung" for side in SIDES)
+
+
+def _of_both(structure: str) -> frozenset[str]:
+    return frozenset(f"{side} {structure}" for side in SIDES)
+
+
+_HEART: Final = (frozenset({"heart"}),)
+_MEDIASTINUM: Final = (frozenset({"mediastinum"}), frozenset({"upper mediastinum"}))
+_AORTA: Final = (frozenset({"aortic arch"}), frozenset({"descending aorta"}), frozenset({"mediastinum"}))
+_SPINE: Final = (frozenset({"spine"}),)
+_ANGLES: Final = (_of_both("costophrenic angle"),)
+_DIAPHRAGM: Final = (_of_both("hemidiaphragm"),)
+_HOMES: Final[Mapping[str, tuple[frozenset[str], ...]]] = {
+    "cardiomegaly": _HEART,
+    "mediastinal widening": _MEDIASTINUM,
+    "superior mediastinal widening": _MEDIASTINUM,
+    "mediastinal shift": _MEDIASTINUM,
+    "enlarged cardiomediastinum": (*_MEDIASTINUM, *_HEART),
+    "pneumomediastinum": _MEDIASTINUM,
+    "aortic tortuosity": _AORTA,
+    "aortic calcification": _AORTA,
+    "hilar enlargement": (_of_both("hilum"),),
+    "pleural effusion": _ANGLES,
+    "blunted costophrenic angle": _ANGLES,
+    "elevated hemidiaphragm": _DIAPHRAGM,
+    "pneumoperitoneum": (*_DIAPHRAGM, frozenset({"abdomen"})),
+    "clavicle fracture": (_of_both("clavicle"),),
+    "vertebral fracture": _SPINE,
+    "vertebral degenerative change": _SPINE,
+    "scoliosis": _SPINE,
+}
+"""Structures where a finding would be, if it were there: a finding that is denied of all structures of one set is
+absent. What is not named here is denied of both lungs, or nothing is known."""

@@ -220,7 +220,8 @@ def _make_study(
     report = split_sections(written) if written else None
     if known.expert is not None:
         state_labels(draft, *known.expert)
-    for labels, columns in known.mined:
+    for rank, (labels, columns) in enumerate(known.mined, start=1):
+        draft.rank = rank
         state_labels(draft, labels, columns)
     for defect, has in (("no report", report), ("no split", known.split), ("no label", known.mined)):
         draft.defects[defect] += bool(expected[defect] and not has)
