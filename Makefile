@@ -9,7 +9,7 @@ export OMP_NUM_THREADS ?= 1
 export PIP_CONSTRAINT := constraints.txt
 export PIP_BUILD_CONSTRAINT := constraints.txt
 
-.PHONY: help demo test browser drills coverage lint docs pictures snippets constraints install-checked verify-pins \
+.PHONY: help demo extra test browser drills coverage lint docs pictures snippets constraints install-checked verify-pins \
 	audit-dependencies format clean
 .DEFAULT_GOAL := help
 
@@ -29,6 +29,9 @@ $(VENV)/.installed-dev: pyproject.toml constraints.txt $(VENV)/.installed-light
 	@echo "Installing what tests and documentation need into $(VENV), torch included: about two minutes, once."
 	$(PIP) install -e '.[test,lint,docs,torch]'
 	@touch $@
+
+extra: $(VENV)/.installed-light  ## Install optional parts into the environment: make extra NAME=dicom,ocr
+	$(PIP) install -e '.[$(NAME)]'
 
 demo: $(VENV)/.installed-light  ## Make phantom studies and examinations, examine four models, and show it all, in demo/
 	$(BIN)/carina demo --out demo
