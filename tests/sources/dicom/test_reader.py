@@ -321,6 +321,20 @@ def test_masks_join_by_the_image_that_they_refer_to(import_objects):
     assert len(found.findings) == len(found.devices) == len(found.anatomy) == 1
 
 
+@pytest.mark.parametrize("algorithm", ["", "BY HAND"])
+def test_a_segment_of_unknown_origin_is_never_the_truth_of_a_person(algorithm, import_objects):
+    mask = segmentation([(1, "1.2.3.1", RAMP > 0)], [(1, "nodule", "", algorithm)])
+    lung = segmentation(
+        [(1, "1.2.3.1", RAMP > 0)], [(1, "left lung", "", algorithm)], SOP_INSTANCE=("UI", "1.9")
+    )
+    imported = import_objects(map(encode, [radiograph(), mask, lung]))
+    found = only(imported)
+    (drawn,) = found.findings[0].annotations
+    assert (drawn.automatic, drawn.annotator) == (True, "dicom-seg unknown")
+    assert found.anatomy[0].automatic
+    assert imported.counts.defects["segment of unknown origin"].times == 2
+
+
 def test_the_mask_of_an_image_that_cannot_be_decoded_is_counted(import_objects):
     masks = [(1, "1.2.3.1", RAMP > 0), (1, "1.2.3.2", RAMP > 300)]
     objects = [another(1), another(2, PIXEL_DATA=None), segmentation(masks, [(1, "nodule", "", "MANUAL")])]

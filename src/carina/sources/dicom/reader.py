@@ -68,8 +68,12 @@ DEFECTS: Final = {
     study_content.LOST_IMAGE: "the mask was left out",
     structured_report.UNKNOWN_FINDING: "a structured report has a finding that Carina does not know: left out",
     structured_report.UNKNOWN_OUTLINE: "a structured report has an outline that is not a closed line: left out",
-    study_content.CONFLICT: "a structured report contradicts a mask, or itself: the first statement counts, masks "
-    "before reports",
+    structured_report.UNKNOWN_PRESENCE: "a structured report says by a code that Carina does not know, or by two that "
+    "differ, whether a finding is present: nothing is concluded about it",
+    study_content.UNKNOWN_ALGORITHM: "the segmentation does not say whether a person or a program drew the segment: "
+    "used as drawn by a program",
+    study_content.CONFLICT: "a structured report contradicts a mask or another statement: the finding is disputed, so "
+    "that builds do not ask about it",
     study_content.NO_REPORTS: "--report-text: the input holds no structured report, so that no study has text",
     structured_report.DROPPED_TEXT: "the text of a structured report was left out; --report-text keeps it",
     study_content.IDENTIFYING_TEXT: "the text of a structured report holds a name, a number or a date: left out",
