@@ -213,19 +213,21 @@ def _read_presence(items: list[Attributes]) -> Certainty | None:
 
     None where one says something that is not known, or where two do not say the same.
     """
-    stated = {
-        _CERTAINTIES.get(read_code(item.first(Tag.CONCEPT_CODE))) for item in items if _is_presence(item)
-    }
+    stated = {_read_certainty(item) for item in items if _is_presence(item)}
     if not stated:
         return "present"
     return stated.pop() if len(stated) == 1 else None
 
 
 def _is_presence(item: Attributes) -> bool:
-    """Whether an item says by its name that it is about the presence of a finding, whatever the type of its value."""
-    if _name_of(item) in PRESENCE_NAMES:
-        return True
-    return item.first(Tag.CONCEPT_NAME).text(Tag.CODE_MEANING).lower() in _PRESENCE_MEANINGS
+    """Whether an item is about the presence of a finding by its name, whatever the type of its value."""
+    meaning = item.first(Tag.CONCEPT_NAME).text(Tag.CODE_MEANING)
+    return _name_of(item) in PRESENCE_NAMES or meaning.lower() in _PRESENCE_MEANINGS
+
+
+def _read_certainty(item: Attributes) -> Certainty | None:
+    is_known = _name_of(item) in PRESENCE_NAMES
+    return _CERTAINTIES.get(read_code(item.first(Tag.CONCEPT_CODE))) if is_known else None
 
 
 def _read_tracking(items: list[Attributes]) -> bytes:
