@@ -11,7 +11,7 @@ from tests.sources.dicom.objects import encode, radiograph, save
 
 from carina import CarinaError
 from carina.sources import import_source
-from carina.sources.dicom import privacy
+from carina.sources.dicom import privacy, reader, study_content
 from carina.sources.dicom.privacy import LONGEST_SHIFT, Pseudonyms, load_key
 
 KEY = Pseudonyms(b"k" * 32)
@@ -95,6 +95,24 @@ def test_the_manifest_says_what_was_done(import_objects, tmp_path):
     assert options["patient_identity_removed"] == "FROM HEADERS ONLY"
     assert options["key"] == Pseudonyms(bytes.fromhex("5a" * 32)).key_id
     assert str(tmp_path) not in json.dumps(options)
+
+
+@pytest.mark.parametrize("looking", ["never", "always"])
+def test_kept_report_text_is_not_called_free_of_identifiers(looking, import_objects, monkeypatch):
+    """A search for names and dates is no proof that there are none."""
+    monkeypatch.setattr(reader, "choose_looking", lambda *_: looking)
+    monkeypatch.setattr(study_content, "find_text", lambda _: [])
+    made = {
+        text: manifest(import_objects([encode(radiograph())], out=f"text-{text}", report_text=text).path)
+        for text in (False, True)
+    }
+    says = {text: options["patient_identity_removed"] for text, options in made.items()}
+    codes = [{text.split()[0] for text in made[kept]["deidentification_methods"]} for kept in (False, True)]
+    if looking == "always":
+        assert says == {False: "YES", True: "NOT VERIFIED IN REPORT TEXT"}
+    else:
+        assert says == {False: "FROM HEADERS ONLY", True: "FROM HEADERS ONLY"}
+    assert codes[0] - codes[1] == {"113100", "113104", "113105"}
 
 
 def test_kept_identifiers_are_recorded(import_objects):

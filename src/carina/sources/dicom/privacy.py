@@ -34,6 +34,9 @@ METHODS_WITH_IDENTIFIERS: Final = {
     "113110": "Retain UIDs Option",
 }
 """Codes of what is kept with `keep_identifiers`; ids of patients are kept, too, so that no profile is met."""
+NOT_WITH_REPORT_TEXT: Final = frozenset(("113100", "113104", "113105"))
+"""Methods that are not claimed where text of reports is kept: the basic profile, and that structured content and
+descriptors are clean. The text was searched for names and dates, which is no proof that there are none."""
 OLDEST: Final = 90
 """Ages from this on are one class."""
 LONGEST_SHIFT: Final = 3650

@@ -31,6 +31,7 @@ from carina.sources.dicom.privacy import (
     METHOD_OF_CLEAN_PIXELS,
     METHODS,
     METHODS_WITH_IDENTIFIERS,
+    NOT_WITH_REPORT_TEXT,
     Pseudonyms,
     default_key_file,
     load_key,
@@ -76,7 +77,8 @@ DEFECTS: Final = {
     "that builds do not ask about it",
     study_content.NO_REPORTS: "--report-text: the input holds no structured report, so that no study has text",
     structured_report.DROPPED_TEXT: "the text of a structured report was left out; --report-text keeps it",
-    study_content.IDENTIFYING_TEXT: "the text of a structured report holds a name, a number or a date: left out",
+    study_content.IDENTIFYING_TEXT: "the text of a structured report holds a name, a number, a date or an age of 90 "
+    "or over: left out",
 }
 
 
@@ -92,7 +94,7 @@ def _record_options(path: Path, options: Mapping[str, Any]) -> Mapping[str, Any]
     if looking == "always":
         methods |= METHOD_OF_CLEAN_PIXELS
     if options["report_text"]:
-        del methods["113105"]
+        methods = {code: meaning for code, meaning in methods.items() if code not in NOT_WITH_REPORT_TEXT}
     return {
         "key": names.key_id if names.key else "none",
         "objects": names.digest("objects", f"{_FORMAT}\n{files}".encode("utf-8", "surrogatepass")),
@@ -111,10 +113,12 @@ def _record_options(path: Path, options: Mapping[str, Any]) -> Mapping[str, Any]
 
 
 def _say_what_is_removed(options: Mapping[str, Any], *, looks_at_all: bool) -> str:
-    """YES where headers and the pixels of every image were dealt with; otherwise what is not."""
+    """YES where headers and the pixels of every image were dealt with and no text is kept; otherwise what is not."""
     if options["keep_identifiers"] or options["burned_in"] == "keep":
         return "NO"
-    return "YES" if looks_at_all else "FROM HEADERS ONLY"
+    if not looks_at_all:
+        return "FROM HEADERS ONLY"
+    return "NOT VERIFIED IN REPORT TEXT" if options["report_text"] else "YES"
 
 
 def _plan_import(_path: Path, options: Mapping[str, Any]) -> Plan:
@@ -190,8 +194,9 @@ def read_dicom(
     report_text: Annotated[
         bool,
         Meta(
-            description="Keep the text of structured reports in which no name, number or date is found. The check "
-            "cannot find a name that is in no header: read the texts before you share them."
+            description="Keep the text of structured reports in which no name, number, date or age of 90 or over is "
+            "found. The check cannot find a name that is in no header, so the manifest does not say that the identity "
+            "of patients was removed: read the texts before you share them."
         ),
     ] = False,
     keep_identifiers: Annotated[

@@ -19,7 +19,7 @@ from carina.sources.dicom.header import ImageHeader, Rules
 from carina.sources.dicom.segmentation import SegmentMask, read_masks
 from carina.sources.dicom.stored_values import decode_stored_values
 from carina.sources.dicom.survey import COPY, StudyPlan
-from carina.sources.dicom.text_check import is_identifying, list_identifying_words
+from carina.sources.dicom.text_check import IdentifyingWords, is_identifying, list_identifying_words
 from carina.store.errors import CarinaError
 from carina.studies.model import (
     Anatomy,
@@ -83,7 +83,7 @@ class _Contents:
     """Names of which nothing is known, because the objects contradict each other or are not understood."""
     texts: defaultdict[Section, list[str]] = field(default_factory=lambda: defaultdict(list))
     """Of structured reports."""
-    words: set[str] = field(default_factory=set)
+    words: IdentifyingWords = field(default_factory=IdentifyingWords)
     """Words of names, ids and addresses, which must not be in a text."""
     defects: Counter[str] = field(default_factory=Counter)
     skipped: list[Item] = field(default_factory=list)
@@ -311,12 +311,18 @@ def _add_report(contents: _Contents, attributes: Attributes, plan: StudyPlan) ->
         return
     persons = structured_report.list_person_names(attributes)
     words = contents.words | list_identifying_words(attributes, persons)
-    texts = structured_report.read_texts(attributes)
+    texts = {section: _clean(text) for section, text in structured_report.read_texts(attributes).items()}
     if any(is_identifying(text, words) for text in texts.values()):
         contents.defects[IDENTIFYING_TEXT] += 1
         return
     for section, text in texts.items():
-        contents.texts[section].append("".join(sign for sign in text if sign.isprintable() or sign == "\n"))
+        contents.texts[section].append(text)
+
+
+def _clean(text: str) -> str:
+    """A text without signs that cannot be seen, which could stand within a name."""
+    spaced = (sign if sign == "\n" or not sign.isspace() else " " for sign in text)
+    return "".join(sign for sign in spaced if sign.isprintable() or sign == "\n")
 
 
 def _add_statements(contents: _Contents) -> None:
