@@ -40,7 +40,7 @@ from carina.sources.dicom.privacy import (
 from carina.sources.dicom.survey import ORDER_UNKNOWN, Survey, survey
 from carina.store.errors import install
 
-_FORMAT: Final = "3"
+_FORMAT: Final = "4"
 """Version of what is decided here; a change makes an interrupted import start again."""
 
 _KEPT: Final = "Ids and dates are kept (--keep-identifiers): the study set names patients; do not share it."
@@ -52,10 +52,13 @@ DEFECTS: Final = {
     "it: used; look at the images",
     header.BURNED_IN: "text is burned into the image: used, as asked for",
     study_content.MASKED_TEXT: "text in the image was covered",
-    header.OLD_AGE: "recorded as 90",
+    header.OLD_AGE: "the patient is 90 or over in a study: no study of the patient has an exact age, but 90, or none "
+    "where not all known ages are of that class",
     header.NO_PATIENT: "the study counts as one patient of its own",
     header.SEVERAL_ISSUERS: "the issuer tells the patients apart, unless --use-issuer never; a study without it is of "
     "another patient",
+    header.ISSUER_ASSUMED: "the study does not state the issuer of the patient id; the only one that is stated for the "
+    "same id was taken",
     header.NO_DATE: "the study has no place among those of the patient",
     header.UNKNOWN_VIEW: "the view is recorded as unknown",
     header.UNKNOWN_BODY_PART: "used as an image of the chest, as asked for",
@@ -185,12 +188,12 @@ def read_dicom(
     use_issuer: Annotated[
         header.UseIssuer,
         Meta(
-            description="Whether Issuer of Patient ID belongs to the id of a patient. several: only for an id that "
-            "occurs with two or more issuers, so that an object that does not state the issuer is of the same patient "
-            "as one that does. always: for archives of several hospitals; an id with and without issuer is then of two "
-            "patients. never: the same id is the same patient."
+            description="Whether Issuer of Patient ID belongs to the id of a patient. stated: where it is stated; an "
+            "id without issuer is of the only issuer that this import has for the same id, which is counted. always: "
+            "for archives of several hospitals; an id with and without issuer is of two patients. never: the same id "
+            "is the same patient."
         ),
-    ] = "several",
+    ] = "stated",
     report_text: Annotated[
         bool,
         Meta(

@@ -130,7 +130,7 @@ def read_study(plan: StudyPlan, number: int) -> list[Item]:
         prior=plan.prior,
         later=plan.later,
         date=next((date for head in used if (date := plan.dates[head.sop_name])), None),
-        age=next((head.age for head in used if head.age is not None), None),
+        age=plan.age,
         sex=next((head.sex for head in used if head.sex), None),
         images=tuple(contents.images),
         assessed=Assessed(findings=plan.rules.looked_for, disputed=tuple(sorted(contents.disputed))),
