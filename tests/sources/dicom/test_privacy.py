@@ -172,6 +172,44 @@ def test_another_key_gives_other_names(tmp_path, key_file):
     assert found[0].date != found[1].date
 
 
+@pytest.mark.parametrize("kind", ["key", "text", "link", "folder"])
+def test_the_table_of_files_replaces_nothing_else(kind, tmp_path, key_file):
+    """Neither the key, without which no later import joins, nor any other file of the user."""
+    save(tmp_path / "in/a.dcm", radiograph())
+    target = tmp_path / "secret/target"
+    match kind:
+        case "key":
+            target = key_file
+        case "text":
+            target.write_text("object,file\n")
+        case "link":
+            target.symlink_to(key_file)
+        case "folder":
+            target.mkdir()
+    before = key_file.read_text()
+    options = {"key_file": key_file, "file_table": target}
+    with pytest.raises(CarinaError, match="file-table"):
+        import_source("dicom", tmp_path / "in", tmp_path / "out", options=options, workers=1)
+    assert key_file.read_text() == before
+    assert kind != "text" or target.read_text() == "object,file\n"
+
+
+def test_the_table_of_an_earlier_import_is_replaced(tmp_path, key_file):
+    save(tmp_path / "in/a.dcm", radiograph())
+    listed = tmp_path / "secret/files.csv"
+    options = {"key_file": key_file, "file_table": listed}
+    for name in ("b.dcm", "c.dcm"):
+        (tmp_path / "in" / name).write_text("x")
+        import_source("dicom", tmp_path / "in", tmp_path / f"out-{name}", options=options, workers=1)
+    assert [line.split(",")[1] for line in listed.read_text().splitlines()] == [
+        "file",
+        "a.dcm",
+        "b.dcm",
+        "c.dcm",
+    ]
+    assert [path.name for path in listed.parent.iterdir() if path.name.startswith(".")] == []
+
+
 def test_the_list_of_files_tells_which_object_is_which(tmp_path, key_file):
     save(tmp_path / "in/Erika/a.dcm", radiograph())
     (tmp_path / "in/notes.txt").write_text("x")

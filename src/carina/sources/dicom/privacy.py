@@ -120,20 +120,30 @@ def _create_key(path: Path) -> None:
         raise FileExistsError(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        write_private(path, f"{secrets.token_hex(_KEY_BYTES)}\n", is_new=True)
+        write_private(path, f"{secrets.token_hex(_KEY_BYTES)}\n")
     except FileExistsError:
         raise
     except OSError as error:
         raise SourceError(f"{path}: the key cannot be created: {error.strerror}") from error
 
 
-def write_private(path: Path, text: str, *, is_new: bool) -> None:
-    """Write a file that only its owner may read."""
-    flags = os.O_WRONLY | os.O_CREAT | (os.O_EXCL if is_new else os.O_TRUNC)
+def write_private(path: Path, text: str) -> None:
+    """Create a file that only its owner may read; raises FileExistsError where there is one."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     with os.fdopen(os.open(path, flags, 0o600), "w", encoding="utf-8", errors="backslashreplace") as file:
         if os.name == "posix":
             os.fchmod(file.fileno(), 0o600)
         file.write(text)
+
+
+def replace_private(path: Path, text: str) -> None:
+    """Write a file that only its owner may read, whole or not at all, in place of an earlier one."""
+    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        write_private(part, text)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
 
 
 @dataclass(frozen=True)

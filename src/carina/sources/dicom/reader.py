@@ -6,6 +6,7 @@ decodes the pixels, study by study, in the workers of the import.
 
 import csv
 import io
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -35,7 +36,7 @@ from carina.sources.dicom.privacy import (
     Pseudonyms,
     default_key_file,
     load_key,
-    write_private,
+    replace_private,
 )
 from carina.sources.dicom.survey import ORDER_UNKNOWN, Survey, survey
 from carina.store.errors import install
@@ -43,6 +44,8 @@ from carina.store.errors import install
 _FORMAT: Final = "4"
 """Version of what is decided here; a change makes an interrupted import start again."""
 
+_FILE_COLUMNS: Final = ("object", "file", "study", "reason")
+"""Of the table of files, which is known by them."""
 _KEPT: Final = "Ids and dates are kept (--keep-identifiers): the study set names patients; do not share it."
 
 DEFECTS: Final = {
@@ -219,7 +222,7 @@ def read_dicom(
         Path | None,
         Meta(
             description="CSV file to write that tells which file each object number and study stands for. It "
-            "identifies patients, and is refused within the output."
+            "identifies patients, and is refused within the output. Only the table of an earlier import is replaced."
         ),
     ] = None,
 ) -> Stream:
@@ -243,9 +246,11 @@ def read_dicom(
         report_text=report_text,
         looked_for=looked_for,
     )
+    if file_table is not None:
+        _check_file_table(file_table, out)
     found = survey(list_files(path), rules)
     if file_table is not None:
-        _write_file_table(file_table, found, out)
+        _write_file_table(file_table, found)
     lacks_reports = report_text and not found.reports
     for number, plan in enumerate(found.plans(), start=1):
         noted = replace(plan, defects=(*plan.defects, study_content.NO_REPORTS)) if lacks_reports else plan
@@ -260,17 +265,43 @@ def _load_names(key_file: Path | None, out: Path | None, *, keep_identifiers: bo
     return load_key(key_file or default_key_file(), out)
 
 
-def _write_file_table(path: Path, found: Survey, out: Path) -> None:
+def _check_file_table(path: Path, out: Path) -> None:
+    """Refuse a path within the output, and one of a file that is no such table: it would be lost.
+
+    Raises:
+        SourceError: The table must not be written there.
+    """
     if path.resolve().is_relative_to(out.resolve()):
         raise SourceError(
             f"{path}: the table of files names patients and lies in {out}, which may be shared: keep it elsewhere "
             "(--file-table)"
         )
+    if not os.path.lexists(path):
+        return
+    try:
+        is_table = (
+            path.is_file() and not path.is_symlink() and _starts_with(path, f"{','.join(_FILE_COLUMNS)}\n")
+        )
+    except OSError as error:
+        raise SourceError(f"{path}: the file cannot be read: {error.strerror} (--file-table)") from error
+    if not is_table:
+        raise SourceError(
+            f"{path}: there is something else than a table of files, which would be lost: name a file that does not "
+            "exist, or the table of an earlier import (--file-table)"
+        )
+
+
+def _starts_with(path: Path, line: str) -> bool:
+    with path.open(encoding="utf-8", errors="replace") as file:
+        return file.read(len(line)) == line
+
+
+def _write_file_table(path: Path, found: Survey) -> None:
     text = io.StringIO()
-    table = csv.writer(text)
-    table.writerow(("object", "file", "study", "reason"))
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(_FILE_COLUMNS)
     table.writerows(found.rows)
     try:
-        write_private(path, text.getvalue(), is_new=False)
+        replace_private(path, text.getvalue())
     except OSError as error:
         raise SourceError(f"{path}: the table of files cannot be written: {error.strerror}") from error
