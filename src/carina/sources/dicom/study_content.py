@@ -347,8 +347,9 @@ def _add_statements(contents: _Contents) -> None:
 
 def _is_repeated(contents: _Contents, one: _Statement) -> bool:
     """Whether a mask or a statement before says the same."""
+    things: list[Finding | Device] = [*contents.findings, *contents.devices]
     is_tracked = (one.tracking, one.concept.name.encode()) in contents.drawn
-    is_named = any(thing.name == one.concept.name for thing in (*contents.findings, *contents.devices))
+    is_named = any(thing.name == one.concept.name for thing in things)
     return is_tracked or (is_named and not one.annotations)
 
 
