@@ -151,6 +151,21 @@ def test_a_contradiction_is_a_conflict_and_nothing_is_known_then(text, record, a
     assert list(faults(combined.study)) == []
 
 
+@pytest.mark.parametrize("text", [None, "No pneumothorax.", "Large pleural effusion. No mass."])
+def test_records_that_the_source_disputes_are_not_asked_about(text):
+    """Whether there is a report or not, and whatever it says."""
+    disputed = Assessed(findings="every", disputed=("pleural effusion",))
+    records = (finding("pleural effusion", drawn=True), finding("nodule", number=2))
+    made = replace(study(text or "x", *records, assessed=disputed), **({} if text else {"report": None}))
+    combined = combine_with_report(made).study
+    assert "pleural effusion" not in {one.name for one in combined.findings}
+    assert "nodule" in {one.name for one in combined.findings}
+    assert "pleural effusion" in combined.assessed.disputed
+    assert certainty_of(combined, "pleural effusion") is None
+    asked = combine_with_report(made, on_conflict="ask").study
+    assert "pleural effusion" in {one.name for one in asked.findings}
+
+
 @pytest.mark.parametrize(
     ("text", "certainty"),
     [

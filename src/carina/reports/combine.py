@@ -61,7 +61,7 @@ def combine_with_report(
     Args:
         study: The study; one without a report in English is returned as it is.
         on_conflict: "skip" removes findings in conflict and names them in `assessed.disputed`, so that nothing is known
-            of them; "ask" keeps what is trusted most.
+            of them; it also removes records of names that were disputed before. "ask" keeps what is trusted most.
         trust: "drawing", "label" and "text", the most trusted first.
 
     Returns:
@@ -78,6 +78,18 @@ def combine_with_report(
         >>> [(conflict.summary, conflict.sentence) for conflict in combined.conflicts]
         [('labelled present, but denied in the report', 'No mass.')]
     """
+    combined = _combine(study, on_conflict, trust)
+    disputed = set(study.assessed.disputed)
+    if on_conflict == "ask" or not disputed:
+        return combined
+    return CombinedStudy(
+        drop_names(combined.study, disputed),
+        combined.conflicts,
+        is_report_overruled=combined.is_report_overruled,
+    )
+
+
+def _combine(study: Study, on_conflict: OnConflict, trust: Sequence[Evidence]) -> CombinedStudy:
     if study.report is None or study.report.language != LANGUAGE:
         return CombinedStudy(study)
     if _has_only_report(study):

@@ -11,7 +11,7 @@ from tests.sources.dicom.objects import encode, radiograph, save
 
 from carina import CarinaError
 from carina.sources import import_source
-from carina.sources.dicom import privacy
+from carina.sources.dicom import privacy, reader, study_content
 from carina.sources.dicom.privacy import LONGEST_SHIFT, Pseudonyms, load_key
 
 KEY = Pseudonyms(b"k" * 32)
@@ -97,6 +97,24 @@ def test_the_manifest_says_what_was_done(import_objects, tmp_path):
     assert str(tmp_path) not in json.dumps(options)
 
 
+@pytest.mark.parametrize("looking", ["never", "always"])
+def test_kept_report_text_is_not_called_free_of_identifiers(looking, import_objects, monkeypatch):
+    """A search for names and dates is no proof that there are none."""
+    monkeypatch.setattr(reader, "choose_looking", lambda *_: looking)
+    monkeypatch.setattr(study_content, "find_text", lambda _: [])
+    made = {
+        text: manifest(import_objects([encode(radiograph())], out=f"text-{text}", report_text=text).path)
+        for text in (False, True)
+    }
+    says = {text: options["patient_identity_removed"] for text, options in made.items()}
+    codes = [{text.split()[0] for text in made[kept]["deidentification_methods"]} for kept in (False, True)]
+    if looking == "always":
+        assert says == {False: "YES", True: "NOT VERIFIED IN REPORT TEXT"}
+    else:
+        assert says == {False: "FROM HEADERS ONLY", True: "FROM HEADERS ONLY"}
+    assert codes[0] - codes[1] == {"113100", "113104", "113105"}
+
+
 def test_kept_identifiers_are_recorded(import_objects):
     imported = import_objects([encode(radiograph())], keep_identifiers=True, look_for_text="never")
     (found,) = imported.opened()
@@ -152,6 +170,44 @@ def test_another_key_gives_other_names(tmp_path, key_file):
     assert found[0] == found[2]
     assert found[0].patient != found[1].patient
     assert found[0].date != found[1].date
+
+
+@pytest.mark.parametrize("kind", ["key", "text", "link", "folder"])
+def test_the_table_of_files_replaces_nothing_else(kind, tmp_path, key_file):
+    """Neither the key, without which no later import joins, nor any other file of the user."""
+    save(tmp_path / "in/a.dcm", radiograph())
+    target = tmp_path / "secret/target"
+    match kind:
+        case "key":
+            target = key_file
+        case "text":
+            target.write_text("object,file\n")
+        case "link":
+            target.symlink_to(key_file)
+        case "folder":
+            target.mkdir()
+    before = key_file.read_text()
+    options = {"key_file": key_file, "file_table": target}
+    with pytest.raises(CarinaError, match="file-table"):
+        import_source("dicom", tmp_path / "in", tmp_path / "out", options=options, workers=1)
+    assert key_file.read_text() == before
+    assert kind != "text" or target.read_text() == "object,file\n"
+
+
+def test_the_table_of_an_earlier_import_is_replaced(tmp_path, key_file):
+    save(tmp_path / "in/a.dcm", radiograph())
+    listed = tmp_path / "secret/files.csv"
+    options = {"key_file": key_file, "file_table": listed}
+    for name in ("b.dcm", "c.dcm"):
+        (tmp_path / "in" / name).write_text("x")
+        import_source("dicom", tmp_path / "in", tmp_path / f"out-{name}", options=options, workers=1)
+    assert [line.split(",")[1] for line in listed.read_text().splitlines()] == [
+        "file",
+        "a.dcm",
+        "b.dcm",
+        "c.dcm",
+    ]
+    assert [path.name for path in listed.parent.iterdir() if path.name.startswith(".")] == []
 
 
 def test_the_list_of_files_tells_which_object_is_which(tmp_path, key_file):

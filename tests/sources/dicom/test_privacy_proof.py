@@ -147,6 +147,41 @@ def test_a_second_scan_agrees(outputs):
     assert marked.scan_again(made) == []
 
 
+def test_what_is_drawn_over_the_image_is_in_no_pixel(import_objects):
+    """Overlays with a drawing, beside the pixels and in their unused bits, and the text beside them: the image is the
+    same as without."""
+    drawn = np.zeros((SIDE, SIDE), bool)
+    drawn[10:20, 10:80] = True
+    plane = np.packbits(drawn, bitorder="little").tobytes()
+    overlays: dict[int, tuple[str, object]] = {}
+    for group in range(0x6000, 0x6020, 2):
+        overlays |= {
+            group << 16 | 0x0010: ("US", SIDE),
+            group << 16 | 0x0011: ("US", SIDE),
+            group << 16 | 0x0022: ("LO", MARKER),
+            group << 16 | 0x0040: ("CS", "G"),
+            group << 16 | 0x0050: ("SS", [1, 1]),
+            group << 16 | 0x0100: ("US", 1 if group < 0x6010 else 16),
+            group << 16 | 0x0102: ("US", 0 if group < 0x6010 else 12 + group % 4),
+            group << 16 | 0x1500: ("LO", MARKER),
+            group << 16 | 0x4000: ("LT", MARKER),
+        }
+        if group < 0x6010:
+            overlays[group << 16 | 0x3000] = ("OW", plane + MARKER.encode() + b"\0")
+    embedded = PIXELS | (drawn.astype(np.uint16) * 0xF000)
+    made = []
+    for out, elements in (("plain", image(1)), ("drawn", {**image(1), **overlays})):
+        if out == "drawn":
+            elements[Tag.PIXEL_DATA] = ("OW", embedded.tobytes())
+        content = encode(elements)
+        assert (plane in content) == (out == "drawn")
+        imported = import_objects([content], out=out, burned_in="keep")
+        assert marked.scan(imported.path) == marked.scan_again(imported.path) == []
+        (found,) = imported.opened()
+        made.append((imported.path / "images" / found.images[0].key).read_bytes())
+    assert made[0] == made[1]
+
+
 def test_no_date_is_the_date_of_the_object(outputs):
     _, imported = outputs
     dates = {study.date for study in imported.opened() if study.date is not None}

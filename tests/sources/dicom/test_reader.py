@@ -171,6 +171,47 @@ def test_ages_of_90_and_over_are_one_class(age, birth, recorded, import_objects)
     assert ("age of 90 or over" in imported.counts.defects) == (recorded == 90)
 
 
+@pytest.mark.parametrize(
+    ("given", "recorded"),
+    [
+        # (date, stated age, date of birth) of each study
+        ([("20200301", "089Y", ""), ("20260301", "095Y", "")], [None, None]),
+        ([("20200301", "091Y", ""), ("20260301", "097Y", "")], [90, 90]),
+        ([("20200301", "", "19310101"), ("20260301", "", "19310101")], [None, None]),
+        ([("20200301", "089Y", ""), ("20260301", "", "")], [None, None]),
+        ([("20200301", "089Y", ""), ("20260301", "", "19310101")], [None, None]),
+        ([("20100301", "061Y", ""), ("20100302", "061Y", ""), ("20450301", "096Y", "")], [None, None, None]),
+        ([("20200301", "089Y", "19290101"), ("20200302", "", "")], [90, None]),  # the two do not agree
+        ([("20200301", "089Y", ""), ("20200401", "089Y", "")], [89, 89]),
+        ([("20200301", "060Y", ""), ("20260301", "", "")], [60, None]),
+        ([("20260301", "089Y", ""), ("20200301", "", "")], [89, None]),
+    ],
+)
+def test_no_age_of_a_patient_tells_that_they_were_over_90_in_another_study(given, recorded, import_objects):
+    """Studies keep their distance in time, so that 89 and six years later is 95."""
+    objects = [
+        study(number, date, AGE=("AS", age), BIRTH_DATE=("DA", birth))
+        for number, (date, age, birth) in enumerate(given, start=1)
+    ]
+    imported = import_objects(map(encode, objects))
+    found = {s.id: s.age for s in imported.opened()}
+    ids = [NAMES.name("study", f"1.2.{number}".encode()) for number in range(1, len(given) + 1)]
+    assert [found[name] for name in ids] == recorded
+    # Which of the studies the counts are of does not tell it, either.
+    stated = sum(bool(age or birth) for _, age, birth in given)
+    counts = imported.counts.defects
+    is_old = set(recorded) & {*range(1, 90)} == set()
+    assert (counts["age of 90 or over"].records if "age of 90 or over" in counts else 0) == stated * is_old
+
+
+def test_ages_of_other_patients_are_kept(import_objects):
+    objects = [
+        study(1, "20200301", AGE=("AS", "089Y")),
+        study(2, "20260301", AGE=("AS", "095Y"), PATIENT_ID=("LO", "1")),
+    ]
+    assert sorted(s.age for s in import_objects(map(encode, objects)).opened()) == [89, 90]
+
+
 def test_spacing_falls_back_to_that_of_the_pixels(import_objects):
     changes = {"IMAGER_PIXEL_SPACING": ("DS", "0\\0"), "PIXEL_SPACING": ("DS", "0.1\\0.15")}
     assert only(import_objects([encode(radiograph(**changes))])).images[0].spacing_mm == (0.1, 0.15)
@@ -236,14 +277,16 @@ def issued(number, issuer):
 @pytest.mark.parametrize(
     ("issuers", "use", "patients", "counted"),
     [
-        (("A", None), "several", (0, 0), 0),
-        (("A", "A"), "several", (0, 0), 0),
-        (("A", "B"), "several", (0, 1), 2),
-        (("A", "B", None), "several", (0, 1, 2), 3),
-        (("A", None), "always", (0, 1), 2),
-        (("A", "A"), "always", (0, 0), 0),
-        (("A", "B", None), "always", (0, 1, 2), 3),
-        (("A", "B", None), "never", (0, 0, 0), 3),
+        (("A", None), "stated", (0, 0), (0, 1)),
+        (("A", "A"), "stated", (0, 0), (0, 0)),
+        (("A", "A", None), "stated", (0, 0, 0), (0, 1)),
+        (("A", "B"), "stated", (0, 1), (2, 0)),
+        (("A", "B", None), "stated", (0, 1, 2), (3, 0)),
+        ((None, None), "stated", (0, 0), (0, 0)),
+        (("A", None), "always", (0, 1), (2, 0)),
+        (("A", "A"), "always", (0, 0), (0, 0)),
+        (("A", "B", None), "always", (0, 1, 2), (3, 0)),
+        (("A", "B", None), "never", (0, 0, 0), (3, 0)),
     ],
 )
 def test_issuers_of_an_id(issuers, use, patients, counted, import_objects):
@@ -256,8 +299,9 @@ def test_issuers_of_an_id(issuers, use, patients, counted, import_objects):
         found = {s.id: s for s in imported.opened()}
         named = [found[name].patient for name in ids]
         assert tuple(list(dict.fromkeys(named)).index(name) for name in named) == patients
-        count = imported.counts.defects.get("patient id of several issuers")
-        assert (0 if count is None else count.records) == counted
+        counts = {name: count.records for name, count in imported.counts.defects.items()}
+        said = ("patient id of several issuers", "issuer of the patient id assumed")
+        assert tuple(counts.get(name, 0) for name in said) == counted
         if len(set(patients)) == 1:
             days = [(found[name].date - found[ids[0]].date).days for name in ids]
             assert days == list(range(len(ids)))
@@ -265,12 +309,37 @@ def test_issuers_of_an_id(issuers, use, patients, counted, import_objects):
     assert made[0] == made[1]
 
 
-def test_an_id_has_the_same_name_whether_its_issuer_is_stated_or_not(import_objects):
-    """So that a later import joins an earlier one."""
-    found = only(import_objects([encode(issued(1, "A"))]))
-    assert found.patient == NAMES.name("patient", b"4711")
-    always = only(import_objects([encode(issued(1, "A"))], out="always", use_issuer="always"))
-    assert always.patient == NAMES.name("patient", b"4711^^^A")
+def name_and_date(imported, number):
+    study_id = NAMES.name("study", f"1.2.{number}".encode())
+    return next((s.patient, s.date) for s in imported.opened() if s.id == study_id)
+
+
+@pytest.mark.parametrize("use", ["stated", "always"])
+@pytest.mark.parametrize("others", [(), ("A",), ("B",), (None,), ("A", "B", None)], ids=str)
+def test_a_name_depends_on_id_issuer_and_key_alone(others, use, import_objects):
+    """So that a later import joins an earlier one, whatever else lies in either."""
+    objects = [issued(1, "A"), *(issued(number, other) for number, other in enumerate(others, start=2))]
+    imported = import_objects(map(encode, objects), use_issuer=use)
+    day = datetime.date(2020, 1, 1)
+    assert name_and_date(imported, 1) == (
+        NAMES.name("patient", b"4711^^^A"),
+        NAMES.shift(b"4711^^^A", day),
+    )
+
+
+def test_archives_of_two_issuers_that_are_imported_one_by_one_stay_apart(import_objects):
+    names = {
+        name_and_date(import_objects([encode(issued(1, issuer))], out=f"of-{issuer}"), 1)[0]
+        for issuer in ("A", "B", None)
+    }
+    assert len(names) == 3
+
+
+def test_an_id_that_looks_like_one_with_issuer_is_another_patient(import_objects):
+    objects = [issued(1, "A"), {**issued(2, None), Tag.PATIENT_ID: ("LO", "4711^^^A")}]
+    for keep in (False, True):
+        imported = import_objects(map(encode, objects), out=f"keep-{keep}", keep_identifiers=keep)
+        assert len({s.patient for s in imported.opened()}) == 2
 
 
 def test_a_study_whose_objects_state_the_issuer_or_not_is_one(import_objects):
@@ -319,6 +388,20 @@ def test_masks_join_by_the_image_that_they_refer_to(import_objects):
     assert (lung.name, lung.automatic, lung.image) == ("left lung", True, found.images[0].key)
     assert imported.counts.defects["unknown segment"].times == 1
     assert len(found.findings) == len(found.devices) == len(found.anatomy) == 1
+
+
+@pytest.mark.parametrize("algorithm", ["", "BY HAND"])
+def test_a_segment_of_unknown_origin_is_never_the_truth_of_a_person(algorithm, import_objects):
+    mask = segmentation([(1, "1.2.3.1", RAMP > 0)], [(1, "nodule", "", algorithm)])
+    lung = segmentation(
+        [(1, "1.2.3.1", RAMP > 0)], [(1, "left lung", "", algorithm)], SOP_INSTANCE=("UI", "1.9")
+    )
+    imported = import_objects(map(encode, [radiograph(), mask, lung]))
+    found = only(imported)
+    (drawn,) = found.findings[0].annotations
+    assert (drawn.automatic, drawn.annotator) == (True, "dicom-seg unknown")
+    assert found.anatomy[0].automatic
+    assert imported.counts.defects["segment of unknown origin"].times == 2
 
 
 def test_the_mask_of_an_image_that_cannot_be_decoded_is_counted(import_objects):

@@ -29,6 +29,18 @@ CODES: Final = {
 """Concepts of SNOMED CT by Carina's name."""
 
 
+_SNOMED_CT: Final = "SCT"
+_SCHEMES: Final = {"SNM3": "SRT", "99SDM": "SRT"}
+"""Designators by which objects name a coding scheme that has another one: SNOMED RT."""
+
+
+class Code(NamedTuple):
+    """A code and the scheme that it belongs to: the same value means different things in different schemes."""
+
+    scheme: str
+    value: str
+
+
 class Concept(NamedTuple):
     """A finding, a device or a structure."""
 
@@ -42,7 +54,14 @@ def find_label(label: str) -> Concept | None:
     return None if term is None else Concept(term.kind, term.name)
 
 
+def read_code(item: Attributes) -> Code:
+    """The code of an item of a code sequence; empty where it states none."""
+    scheme = item.text(Tag.CODING_SCHEME)
+    return Code(_SCHEMES.get(scheme, scheme), item.text(Tag.CODE_VALUE))
+
+
 def find_code(item: Attributes) -> Concept | None:
     """What an item of a code sequence names: by its code, else by its meaning."""
-    name = CODES.get(item.text(Tag.CODE_VALUE)) or item.text(Tag.CODE_MEANING)
-    return find_label(name)
+    code = read_code(item)
+    name = CODES.get(code.value) if code.scheme == _SNOMED_CT else None
+    return find_label(name or item.text(Tag.CODE_MEANING))

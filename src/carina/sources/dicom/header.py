@@ -6,6 +6,7 @@ on.
 
 import datetime
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias, cast, get_args
 
@@ -13,7 +14,7 @@ from carina.sources._record import printable
 from carina.sources.dicom.attributes import Attributes, ObjectError, Tag
 from carina.sources.dicom.burned_in import Handling, Looking
 from carina.sources.dicom.files import FileAt
-from carina.sources.dicom.privacy import OLDEST, Pseudonyms, age_class
+from carina.sources.dicom.privacy import Pseudonyms
 from carina.sources.dicom.stored_values import read_form
 from carina.studies.vocabulary import Sex, View
 
@@ -49,6 +50,7 @@ _AGE_UNITS: Final = {"D": 365.25, "W": 52.18, "M": 12.0, "Y": 1.0}
 
 NO_PATIENT: Final = "no patient id"
 SEVERAL_ISSUERS: Final = "patient id of several issuers"
+ISSUER_ASSUMED: Final = "issuer of the patient id assumed"
 NO_DATE: Final = "no date"
 UNKNOWN_VIEW: Final = "unknown view"
 UNKNOWN_BODY_PART: Final = "unknown body part"
@@ -57,8 +59,8 @@ MIRRORED: Final = "mirrored or upside-down"
 OLD_AGE: Final = "age of 90 or over"
 
 
-UseIssuer: TypeAlias = Literal["several", "always", "never"]
-"""Where the issuer of an id tells patients apart: for ids that several issuers gave, always, or never."""
+UseIssuer: TypeAlias = Literal["stated", "always", "never"]
+"""Whether the issuer of an id belongs to it: where it is stated or can be concluded, only where it is stated, never."""
 
 
 @dataclass(frozen=True)
@@ -70,8 +72,9 @@ class PatientId:
     """Who gave the id; empty where the object does not say."""
 
     def joined(self) -> bytes:
-        """Id and issuer in one."""
-        return self.id + b"^^^" + self.issuer if self.issuer else self.id
+        """Id and issuer in one. Different pairs never give the same: what separates them is replaced within them."""
+        parts = (self.id, self.issuer) if self.issuer else (self.id,)
+        return b"^^^".join(part.replace(b"%", b"%25").replace(b"^", b"%5E") for part in parts)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,8 +96,8 @@ class Rules:
 class ImageHeader:
     """What is known of one image before its pixels are decoded.
 
-    The names of study and image are those that are written. Patient and date are those of the object: a `StudyPlan` has
-    what is written of them.
+    The names of study and image are those that are written. Patient, date and ages are those of the object: a
+    `StudyPlan` has what is written of them.
     """
 
     file: FileAt
@@ -113,7 +116,8 @@ class ImageHeader:
     flip: tuple[bool, bool]
     """Whether columns and rows run against the usual display, with the patient's right on the left and head up."""
     spacing_mm: tuple[float, float] | None
-    age: int | None
+    ages: tuple[int, ...]
+    """All that the object says of the patient's age, in years: the stated age, and that by the date of birth."""
     sex: Sex | None
     burned_in: Literal["yes", "no", "unknown"]
     """What the header says of text in the image."""
@@ -161,9 +165,6 @@ def read_image_header(attributes: Attributes, file: FileAt, rules: Rules) -> Ima
     flip = _read_flip(attributes, view)
     if any(flip):
         defects.append(MIRRORED)
-    age = _read_age(attributes, date)
-    if age is not None and age >= OLDEST:
-        defects.append(OLD_AGE)
     sop_name = rules.names.name("image", sop_id)
     kept = _plain_uid(sop_id) if rules.keep_identifiers else None
     return ImageHeader(
@@ -178,7 +179,7 @@ def read_image_header(attributes: Attributes, file: FileAt, rules: Rules) -> Ima
         view=view,
         flip=flip,
         spacing_mm=_read_spacing(attributes),
-        age=None if age is None else age_class(age),
+        ages=tuple(_read_ages(attributes, date)),
         sex=_read_sex(attributes),
         burned_in=burned_in,
         defects=tuple(defects),
@@ -306,15 +307,14 @@ def _read_time(attributes: Attributes) -> str:
     return text if re.fullmatch(r"[0-9]{2,6}(\.[0-9]{1,6})?", text) else ""
 
 
-def _read_age(attributes: Attributes, date: datetime.date | None) -> int | None:
-    """The stated age, else that on the day of the study, in whole years."""
+def _read_ages(attributes: Attributes, date: datetime.date | None) -> Iterator[int]:
+    """The stated age, then that on the day of the study, in whole years."""
     match = re.fullmatch(r"([0-9]{1,3})([DWMY])", attributes.text(Tag.AGE))
     if match:
-        return int(int(match[1]) / _AGE_UNITS[match[2]])
+        yield int(int(match[1]) / _AGE_UNITS[match[2]])
     birth = _parse_date(attributes.text(Tag.BIRTH_DATE))
-    if birth is None or date is None or birth > date:
-        return None
-    return date.year - birth.year - ((date.month, date.day) < (birth.month, birth.day))
+    if birth is not None and date is not None and birth <= date:
+        yield date.year - birth.year - ((date.month, date.day) < (birth.month, birth.day))
 
 
 def _read_sex(attributes: Attributes) -> Sex | None:

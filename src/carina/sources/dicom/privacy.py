@@ -11,6 +11,7 @@ import hmac
 import os
 import re
 import secrets
+from collections.abc import Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,8 +35,12 @@ METHODS_WITH_IDENTIFIERS: Final = {
     "113110": "Retain UIDs Option",
 }
 """Codes of what is kept with `keep_identifiers`; ids of patients are kept, too, so that no profile is met."""
+NOT_WITH_REPORT_TEXT: Final = frozenset(("113100", "113104", "113105"))
+"""Methods that are not claimed where text of reports is kept: the basic profile, and that structured content and
+descriptors are clean. The text was searched for names and dates, which is no proof that there are none."""
 OLDEST: Final = 90
 """Ages from this on are one class."""
+_DAYS_IN_YEAR: Final = 365.25
 LONGEST_SHIFT: Final = 3650
 """Days by which dates are moved back, at most."""
 _KEY_BYTES: Final = 32
@@ -115,22 +120,88 @@ def _create_key(path: Path) -> None:
         raise FileExistsError(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        write_private(path, f"{secrets.token_hex(_KEY_BYTES)}\n", is_new=True)
+        write_private(path, f"{secrets.token_hex(_KEY_BYTES)}\n")
     except FileExistsError:
         raise
     except OSError as error:
         raise SourceError(f"{path}: the key cannot be created: {error.strerror}") from error
 
 
-def write_private(path: Path, text: str, *, is_new: bool) -> None:
-    """Write a file that only its owner may read."""
-    flags = os.O_WRONLY | os.O_CREAT | (os.O_EXCL if is_new else os.O_TRUNC)
+def write_private(path: Path, text: str) -> None:
+    """Create a file that only its owner may read; raises FileExistsError where there is one."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL
     with os.fdopen(os.open(path, flags, 0o600), "w", encoding="utf-8", errors="backslashreplace") as file:
         if os.name == "posix":
             os.fchmod(file.fileno(), 0o600)
         file.write(text)
 
 
-def age_class(years: int) -> int:
-    """An age as it is recorded: 90 for 90 and over."""
-    return min(years, OLDEST)
+def replace_private(path: Path, text: str) -> None:
+    """Write a file that only its owner may read, whole or not at all, in place of an earlier one."""
+    part = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
+    try:
+        write_private(part, text)
+        part.replace(path)
+    finally:
+        part.unlink(missing_ok=True)
+
+
+@dataclass(frozen=True)
+class DatedAge:
+    """What a study tells of the patient's age."""
+
+    date: datetime.date | None
+    years: tuple[int, ...]
+    """Ages that its objects state, or that follow from the date of birth; they may differ."""
+
+
+def may_be_old(studies: Iterable[DatedAge]) -> bool:
+    """Whether a patient was, or may have been, 90 or over in any study.
+
+    Studies keep their distance in time, so that an exact age in one gives the age in all others. A study that states no
+    age is judged by what follows from the age in others: 85 years and 6 years later may be 91.
+
+    Example:
+        >>> day = datetime.date
+        >>> may_be_old([DatedAge(day(2015, 3, 1), (85,)), DatedAge(day(2018, 3, 1), ())])
+        False
+        >>> may_be_old([DatedAge(day(2015, 3, 1), (85,)), DatedAge(day(2021, 3, 1), ())])
+        True
+    """
+    given = list(studies)
+    if any(years >= OLDEST for study in given for years in study.years):
+        return True
+    silent = [study.date for study in given if study.date is not None and not study.years]
+    if not silent:
+        return False
+    last = max(silent)
+    return any(
+        years + 1 + (last - study.date).days / _DAYS_IN_YEAR > OLDEST
+        for study in given
+        if study.date is not None
+        for years in study.years
+    )
+
+
+def choose_ages(studies: Iterable[DatedAge]) -> list[int | None]:
+    """The age that is recorded for each study of a patient.
+
+    A patient who may be 90 or over in any study has no exact age in any. Their class, 90, is recorded where all studies
+    whose age is known are in it. Where one is not, none has an age, since the study in which the class begins would
+    tell the year of birth.
+
+    Example:
+        >>> day = datetime.date
+        >>> choose_ages([DatedAge(day(2015, 3, 1), (61,)), DatedAge(day(2018, 3, 1), ())])
+        [61, None]
+        >>> choose_ages([DatedAge(day(2015, 3, 1), (91,)), DatedAge(day(2018, 3, 1), (94,))])
+        [90, 90]
+        >>> choose_ages([DatedAge(day(2015, 3, 1), (89,)), DatedAge(day(2018, 3, 1), (92,))])
+        [None, None]
+    """
+    given = list(studies)
+    stated = [next(iter(study.years), None) for study in given]
+    if not may_be_old(given):
+        return stated
+    is_class = all(max(study.years) >= OLDEST for study in given if study.years)
+    return [OLDEST if is_class and years is not None else None for years in stated]

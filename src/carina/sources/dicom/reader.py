@@ -6,6 +6,7 @@ decodes the pixels, study by study, in the workers of the import.
 
 import csv
 import io
+import os
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -31,17 +32,20 @@ from carina.sources.dicom.privacy import (
     METHOD_OF_CLEAN_PIXELS,
     METHODS,
     METHODS_WITH_IDENTIFIERS,
+    NOT_WITH_REPORT_TEXT,
     Pseudonyms,
     default_key_file,
     load_key,
-    write_private,
+    replace_private,
 )
 from carina.sources.dicom.survey import ORDER_UNKNOWN, Survey, survey
 from carina.store.errors import install
 
-_FORMAT: Final = "3"
+_FORMAT: Final = "4"
 """Version of what is decided here; a change makes an interrupted import start again."""
 
+_FILE_COLUMNS: Final = ("object", "file", "study", "reason")
+"""Of the table of files, which is known by them."""
 _KEPT: Final = "Ids and dates are kept (--keep-identifiers): the study set names patients; do not share it."
 
 DEFECTS: Final = {
@@ -51,10 +55,13 @@ DEFECTS: Final = {
     "it: used; look at the images",
     header.BURNED_IN: "text is burned into the image: used, as asked for",
     study_content.MASKED_TEXT: "text in the image was covered",
-    header.OLD_AGE: "recorded as 90",
+    header.OLD_AGE: "the patient is 90 or over in a study: no study of the patient has an exact age, but 90, or none "
+    "where not all known ages are of that class",
     header.NO_PATIENT: "the study counts as one patient of its own",
     header.SEVERAL_ISSUERS: "the issuer tells the patients apart, unless --use-issuer never; a study without it is of "
     "another patient",
+    header.ISSUER_ASSUMED: "the study does not state the issuer of the patient id; the only one that is stated for the "
+    "same id was taken",
     header.NO_DATE: "the study has no place among those of the patient",
     header.UNKNOWN_VIEW: "the view is recorded as unknown",
     header.UNKNOWN_BODY_PART: "used as an image of the chest, as asked for",
@@ -68,11 +75,16 @@ DEFECTS: Final = {
     study_content.LOST_IMAGE: "the mask was left out",
     structured_report.UNKNOWN_FINDING: "a structured report has a finding that Carina does not know: left out",
     structured_report.UNKNOWN_OUTLINE: "a structured report has an outline that is not a closed line: left out",
-    study_content.CONFLICT: "a structured report contradicts a mask, or itself: the first statement counts, masks "
-    "before reports",
+    structured_report.UNKNOWN_PRESENCE: "a structured report says by a code that Carina does not know, or by two that "
+    "differ, whether a finding is present: nothing is concluded about it",
+    study_content.UNKNOWN_ALGORITHM: "the segmentation does not say whether a person or a program drew the segment: "
+    "used as drawn by a program",
+    study_content.CONFLICT: "a structured report contradicts a mask or another statement: the finding is disputed, so "
+    "that builds do not ask about it",
     study_content.NO_REPORTS: "--report-text: the input holds no structured report, so that no study has text",
     structured_report.DROPPED_TEXT: "the text of a structured report was left out; --report-text keeps it",
-    study_content.IDENTIFYING_TEXT: "the text of a structured report holds a name, a number or a date: left out",
+    study_content.IDENTIFYING_TEXT: "the text of a structured report holds a name, a number, a date or an age of 90 "
+    "or over: left out",
 }
 
 
@@ -88,7 +100,7 @@ def _record_options(path: Path, options: Mapping[str, Any]) -> Mapping[str, Any]
     if looking == "always":
         methods |= METHOD_OF_CLEAN_PIXELS
     if options["report_text"]:
-        del methods["113105"]
+        methods = {code: meaning for code, meaning in methods.items() if code not in NOT_WITH_REPORT_TEXT}
     return {
         "key": names.key_id if names.key else "none",
         "objects": names.digest("objects", f"{_FORMAT}\n{files}".encode("utf-8", "surrogatepass")),
@@ -107,10 +119,12 @@ def _record_options(path: Path, options: Mapping[str, Any]) -> Mapping[str, Any]
 
 
 def _say_what_is_removed(options: Mapping[str, Any], *, looks_at_all: bool) -> str:
-    """YES where headers and the pixels of every image were dealt with; otherwise what is not."""
+    """YES where headers and the pixels of every image were dealt with and no text is kept; otherwise what is not."""
     if options["keep_identifiers"] or options["burned_in"] == "keep":
         return "NO"
-    return "YES" if looks_at_all else "FROM HEADERS ONLY"
+    if not looks_at_all:
+        return "FROM HEADERS ONLY"
+    return "NOT VERIFIED IN REPORT TEXT" if options["report_text"] else "YES"
 
 
 def _plan_import(_path: Path, options: Mapping[str, Any]) -> Plan:
@@ -177,17 +191,18 @@ def read_dicom(
     use_issuer: Annotated[
         header.UseIssuer,
         Meta(
-            description="Whether Issuer of Patient ID belongs to the id of a patient. several: only for an id that "
-            "occurs with two or more issuers, so that an object that does not state the issuer is of the same patient "
-            "as one that does. always: for archives of several hospitals; an id with and without issuer is then of two "
-            "patients. never: the same id is the same patient."
+            description="Whether Issuer of Patient ID belongs to the id of a patient. stated: where it is stated; an "
+            "id without issuer is of the only issuer that this import has for the same id, which is counted. always: "
+            "for archives of several hospitals; an id with and without issuer is of two patients. never: the same id "
+            "is the same patient."
         ),
-    ] = "several",
+    ] = "stated",
     report_text: Annotated[
         bool,
         Meta(
-            description="Keep the text of structured reports in which no name, number or date is found. The check "
-            "cannot find a name that is in no header: read the texts before you share them."
+            description="Keep the text of structured reports in which no name, number, date or age of 90 or over is "
+            "found. The check cannot find a name that is in no header, so the manifest does not say that the identity "
+            "of patients was removed: read the texts before you share them."
         ),
     ] = False,
     keep_identifiers: Annotated[
@@ -207,7 +222,7 @@ def read_dicom(
         Path | None,
         Meta(
             description="CSV file to write that tells which file each object number and study stands for. It "
-            "identifies patients, and is refused within the output."
+            "identifies patients, and is refused within the output. Only the table of an earlier import is replaced."
         ),
     ] = None,
 ) -> Stream:
@@ -231,9 +246,11 @@ def read_dicom(
         report_text=report_text,
         looked_for=looked_for,
     )
+    if file_table is not None:
+        _check_file_table(file_table, out)
     found = survey(list_files(path), rules)
     if file_table is not None:
-        _write_file_table(file_table, found, out)
+        _write_file_table(file_table, found)
     lacks_reports = report_text and not found.reports
     for number, plan in enumerate(found.plans(), start=1):
         noted = replace(plan, defects=(*plan.defects, study_content.NO_REPORTS)) if lacks_reports else plan
@@ -248,17 +265,43 @@ def _load_names(key_file: Path | None, out: Path | None, *, keep_identifiers: bo
     return load_key(key_file or default_key_file(), out)
 
 
-def _write_file_table(path: Path, found: Survey, out: Path) -> None:
+def _check_file_table(path: Path, out: Path) -> None:
+    """Refuse a path within the output, and one of a file that is no such table: it would be lost.
+
+    Raises:
+        SourceError: The table must not be written there.
+    """
     if path.resolve().is_relative_to(out.resolve()):
         raise SourceError(
             f"{path}: the table of files names patients and lies in {out}, which may be shared: keep it elsewhere "
             "(--file-table)"
         )
+    if not os.path.lexists(path):
+        return
+    try:
+        is_table = (
+            path.is_file() and not path.is_symlink() and _starts_with(path, f"{','.join(_FILE_COLUMNS)}\n")
+        )
+    except OSError as error:
+        raise SourceError(f"{path}: the file cannot be read: {error.strerror} (--file-table)") from error
+    if not is_table:
+        raise SourceError(
+            f"{path}: there is something else than a table of files, which would be lost: name a file that does not "
+            "exist, or the table of an earlier import (--file-table)"
+        )
+
+
+def _starts_with(path: Path, line: str) -> bool:
+    with path.open(encoding="utf-8", errors="replace") as file:
+        return file.read(len(line)) == line
+
+
+def _write_file_table(path: Path, found: Survey) -> None:
     text = io.StringIO()
-    table = csv.writer(text)
-    table.writerow(("object", "file", "study", "reason"))
+    table = csv.writer(text, lineterminator="\n")
+    table.writerow(_FILE_COLUMNS)
     table.writerows(found.rows)
     try:
-        write_private(path, text.getvalue(), is_new=False)
+        replace_private(path, text.getvalue())
     except OSError as error:
         raise SourceError(f"{path}: the table of files cannot be written: {error.strerror}") from error

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from carina.sources.dicom.attributes import Attributes, Tag, damaged
-from carina.sources.dicom.concepts import Concept, find_code
+from carina.sources.dicom.concepts import Code, Concept, find_code, read_code
 from carina.studies.vocabulary import SECTIONS, Certainty, Section
 
 REPORTS: Final = frozenset(
@@ -25,17 +25,55 @@ REPORTS: Final = frozenset(
 UNKNOWN_FINDING: Final = "unknown coded finding"
 UNKNOWN_OUTLINE: Final = "unknown kind of outline"
 DROPPED_TEXT: Final = "report text dropped"
-FINDING_NAMES: Final = frozenset(("121071", "404684003"))
-"""Finding: DICOM and SNOMED CT."""
-TRACKING_NAME: Final = "112040"
-_OBSERVER_TYPE: Final = frozenset(("121005",))
-_DEVICE: Final = "121007"
-_PRESENCE: Final[dict[str, Certainty]] = {
-    "52101004": "present", "373573001": "present",
-    "2667000": "absent", "373572006": "absent",
-    "42425007": "uncertain", "410590009": "uncertain", "373068000": "uncertain",
+UNKNOWN_PRESENCE: Final = "finding of unknown presence"
+FINDING_NAMES: Final = frozenset((Code("DCM", "121071"), Code("SCT", "404684003"), Code("SRT", "R-005AE")))
+TRACKING_NAMES: Final = frozenset((Code("DCM", "112040"),))
+_OBSERVER_TYPE: Final = Code("DCM", "121005")
+_DEVICE: Final = Code("DCM", "121007")
+PRESENCE_NAMES: Final = frozenset(
+    (
+        Code("SCT", "705057003"),  # presence
+        Code("SCT", "408729009"),  # finding context
+        Code("SCT", "246103008"),  # certainty
+        Code("DCM", "121052"),  # presence of property
+        Code("DCM", "111012"),  # certainty of finding
+    )
+)
+"""Names of items that say whether a finding is present."""
+_PRESENCE_MEANINGS: Final = frozenset(
+    ("presence", "presence of finding", "certainty", "certainty of finding", "finding context", "finding present",
+     "present", "presence of property", "negation")
+)  # fmt: skip
+"""Meanings under which codes of a hospital's own name such an item: what it says is not known."""
+_PRESENCE: Final[dict[Certainty, dict[str, tuple[str, ...]]]] = {
+    "present": {
+        # present; clinical finding present; known, definitely and confirmed present; yes; positive; detected
+        "SCT": ("52101004", "373573001", "410515003", "410591008", "410605003", "373066001", "10828004", "260373001"),
+        "SRT": ("G-A203", "R-0038D", "G-A200"),
+        "DCM": ("121053",),
+    },
+    "absent": {
+        # absent, by three codes; known absent; definitely not present; no; negative; not detected
+        "SCT": ("2667000", "272519000", "373572006", "410516002", "410594000", "373067005", "260385009", "260415000"),
+        "SRT": ("R-4089B", "G-A46B", "R-00339", "R-40759"),
+        "DCM": ("121054",),
+    },
+    "uncertain": {
+        # equivocal; known possible; probably and probably not present; suspected; possible; possible and probable
+        # diagnosis; undetermined; indeterminate; uncertain; inconclusive
+        "SCT": ("42425007", "410590009", "410592001", "410593006", "415684004", "371930009", "60022001", "2931005",
+                "373068000", "82334004", "64957009", "419984006"),
+        "SRT": ("G-A466", "G-A47B", "R-0038A", "G-A385", "G-A648"),
+        "DCM": ("121059",),
+    },
 }  # fmt: skip
-"""Present; absent; equivocal, possible, undetermined: SNOMED CT."""
+"""Values of such items by scheme: CID 230, 240, 250 and 3770 of PS3.16, and finding contexts of SNOMED CT."""
+_CERTAINTIES: Final[dict[Code, Certainty]] = {
+    Code(scheme, value): certainty
+    for certainty, schemes in _PRESENCE.items()
+    for scheme, values in schemes.items()
+    for value in values
+}
 _SECTIONS: Final[dict[str, Section]] = {
     "121060": "indication", "121109": "indication", "18785-6": "indication", "11329-0": "indication",
     "18834-2": "comparison",
@@ -65,14 +103,15 @@ class CodedFinding:
     """A finding that a report states by a code."""
 
     concept: Concept
-    certainty: Certainty
+    certainty: Certainty | None
+    """None where the report says by a code that is not known whether the finding is present: nothing is stated."""
     tracking: bytes
     """UID by which the same finding is recognised in other objects; empty where there is none."""
     outlines: tuple[Outline, ...]
 
 
 def read_findings(attributes: Attributes) -> Iterator[CodedFinding | str]:
-    """The coded findings of a report, and a defect for every one that is left out.
+    """The coded findings of a report, and a defect for every one that is left out or states nothing.
 
     Raises:
         ObjectError: The report is damaged.
@@ -95,7 +134,10 @@ def read_findings(attributes: Attributes) -> Iterator[CodedFinding | str]:
                         yield UNKNOWN_OUTLINE
                     else:
                         outlines.append(outline)
-            yield CodedFinding(concept, _read_presence(about), _read_tracking(about), tuple(outlines))
+            certainty = _read_presence(about)
+            if certainty is None:
+                yield UNKNOWN_PRESENCE
+            yield CodedFinding(concept, certainty, _read_tracking(about), tuple(outlines))
 
 
 def read_texts(attributes: Attributes) -> dict[Section, str]:
@@ -106,9 +148,9 @@ def read_texts(attributes: Attributes) -> dict[Section, str]:
     """
     texts: dict[Section, list[str]] = {section: [] for section in SECTIONS}
     for container in _containers(attributes):
-        heading = _SECTIONS.get(_name_of(container))
+        heading = _SECTIONS.get(_name_of(container).value)
         for child in container.items(Tag.CONTENT):
-            section = _SECTIONS.get(_name_of(child)) or heading
+            section = _SECTIONS.get(_name_of(child).value) or heading
             if child.text(Tag.VALUE_TYPE) == "TEXT" and section is not None:
                 texts[section].append(child.decoded(Tag.TEXT_VALUE).strip())
     return {section: "\n".join(parts) for section, parts in texts.items() if any(parts)}
@@ -117,10 +159,10 @@ def read_texts(attributes: Attributes) -> dict[Section, str]:
 def is_by_device(attributes: Attributes) -> bool:
     """Whether a program alone observed what the report states."""
     observers = {
-        child.first(Tag.CONCEPT_CODE).text(Tag.CODE_VALUE)
+        read_code(child.first(Tag.CONCEPT_CODE))
         for container in _containers(attributes)
         for child in container.items(Tag.CONTENT)
-        if _is_code(child, _OBSERVER_TYPE)
+        if _is_code(child, frozenset((_OBSERVER_TYPE,)))
     }
     return observers == {_DEVICE}
 
@@ -158,21 +200,38 @@ def _containers(attributes: Attributes) -> Iterator[Attributes]:
         waiting += [(child, depth + 1) for child in reversed(children)]
 
 
-def _name_of(item: Attributes) -> str:
-    return item.first(Tag.CONCEPT_NAME).text(Tag.CODE_VALUE)
+def _name_of(item: Attributes) -> Code:
+    return read_code(item.first(Tag.CONCEPT_NAME))
 
 
-def _is_code(item: Attributes, names: frozenset[str]) -> bool:
+def _is_code(item: Attributes, names: frozenset[Code]) -> bool:
     return item.text(Tag.VALUE_TYPE) == "CODE" and _name_of(item) in names
 
 
-def _read_presence(items: list[Attributes]) -> Certainty:
-    codes = [item.first(Tag.CONCEPT_CODE).text(Tag.CODE_VALUE) for item in items]
-    return next((_PRESENCE[code] for code in codes if code in _PRESENCE), "present")
+def _read_presence(items: list[Attributes]) -> Certainty | None:
+    """What the items around a finding say of its presence: present where none is about that at all.
+
+    None where one says something that is not known, or where two do not say the same.
+    """
+    stated = {_read_certainty(item) for item in items if _is_presence(item)}
+    if not stated:
+        return "present"
+    return stated.pop() if len(stated) == 1 else None
+
+
+def _is_presence(item: Attributes) -> bool:
+    """Whether an item is about the presence of a finding by its name, whatever the type of its value."""
+    meaning = item.first(Tag.CONCEPT_NAME).text(Tag.CODE_MEANING)
+    return _name_of(item) in PRESENCE_NAMES or meaning.lower() in _PRESENCE_MEANINGS
+
+
+def _read_certainty(item: Attributes) -> Certainty | None:
+    is_known = _name_of(item) in PRESENCE_NAMES
+    return _CERTAINTIES.get(read_code(item.first(Tag.CONCEPT_CODE))) if is_known else None
 
 
 def _read_tracking(items: list[Attributes]) -> bytes:
-    return next((item.raw(Tag.UID_VALUE) for item in items if _name_of(item) == TRACKING_NAME), b"")
+    return next((item.raw(Tag.UID_VALUE) for item in items if _name_of(item) in TRACKING_NAMES), b"")
 
 
 def _read_outline(item: Attributes) -> Outline | None:

@@ -19,7 +19,7 @@ from carina.sources.dicom.header import ImageHeader, Rules
 from carina.sources.dicom.segmentation import SegmentMask, read_masks
 from carina.sources.dicom.stored_values import decode_stored_values
 from carina.sources.dicom.survey import COPY, StudyPlan
-from carina.sources.dicom.text_check import is_identifying, list_identifying_words
+from carina.sources.dicom.text_check import IdentifyingWords, is_identifying, list_identifying_words
 from carina.store.errors import CarinaError
 from carina.studies.model import (
     Anatomy,
@@ -39,12 +39,27 @@ from carina.studies.vocabulary import SECTIONS, Certainty, Section
 NAME: Final = "dicom"
 MASK_SIZE: Final = "mask of another size"
 LOST_IMAGE: Final = "mask of an image that was skipped"
+UNKNOWN_ALGORITHM: Final = "segment of unknown origin"
 NOT_LOOKED_FOR: Final = "text not looked for"
 NO_REPORTS: Final = "no structured report"
 BY_HEADER_ALONE: Final = "no text, by the header alone"
 MASKED_TEXT: Final = "text masked"
 CONFLICT: Final = "contradiction"
 IDENTIFYING_TEXT: Final = "names or dates in report text"
+
+
+_FROM_WEAK_TO_STRONG: Final = ("absent", "uncertain", "present")
+"""Of statements that contradict each other, the strongest is recorded, as `carina.studies.certainty_of` reads them."""
+
+
+@dataclass(frozen=True)
+class _Statement:
+    """What a structured report states about a finding, and where it drew it."""
+
+    concept: Concept
+    certainty: Certainty
+    tracking: bytes
+    annotations: tuple[Annotation, ...]
 
 
 @dataclass
@@ -60,9 +75,15 @@ class _Contents:
     anatomy: list[Anatomy] = field(default_factory=list)
     drawn: dict[tuple[bytes | int, ...], list[tuple[Image, SegmentMask]]] = field(default_factory=dict)
     """Masks of each segment. A segment that is tracked over several objects is one."""
+    statements: list[_Statement] = field(default_factory=list)
+    """Of structured reports."""
+    unclear: set[str] = field(default_factory=set)
+    """Names of which a structured report says something that is not understood."""
+    disputed: set[str] = field(default_factory=set)
+    """Names of which nothing is known, because the objects contradict each other or are not understood."""
     texts: defaultdict[Section, list[str]] = field(default_factory=lambda: defaultdict(list))
     """Of structured reports."""
-    words: set[str] = field(default_factory=set)
+    words: IdentifyingWords = field(default_factory=IdentifyingWords)
     """Words of names, ids and addresses, which must not be in a text."""
     defects: Counter[str] = field(default_factory=Counter)
     skipped: list[Item] = field(default_factory=list)
@@ -95,6 +116,7 @@ def read_study(plan: StudyPlan, number: int) -> list[Item]:
             _add_report(contents, read_object(file, with_pixels=False).attributes, plan)
         except ObjectError as error:
             contents.skip(file, error)
+    _add_statements(contents)
     if not contents.images:
         return contents.skipped
     contents.defects.update(plan.defects)
@@ -108,10 +130,10 @@ def read_study(plan: StudyPlan, number: int) -> list[Item]:
         prior=plan.prior,
         later=plan.later,
         date=next((date for head in used if (date := plan.dates[head.sop_name])), None),
-        age=next((head.age for head in used if head.age is not None), None),
+        age=plan.age,
         sex=next((head.sex for head in used if head.sex), None),
         images=tuple(contents.images),
-        assessed=Assessed(findings=plan.rules.looked_for),
+        assessed=Assessed(findings=plan.rules.looked_for, disputed=tuple(sorted(contents.disputed))),
         findings=tuple(contents.findings),
         devices=tuple(contents.devices),
         anatomy=tuple(contents.anatomy),
@@ -227,7 +249,10 @@ def _add_masks(contents: _Contents, found: DicomObject, plan: StudyPlan, file_nu
 def _add_segment(contents: _Contents, drawn: list[tuple[Image, SegmentMask]]) -> None:
     segment = drawn[0][1].segment
     concept = segment.concept
-    annotator, is_automatic = f"dicom-seg {segment.algorithm}", segment.algorithm == "automatic"
+    # What may have been drawn by a program is never called the truth of a person.
+    annotator, is_automatic = f"dicom-seg {segment.algorithm}", segment.algorithm in ("automatic", "unknown")
+    if segment.algorithm == "unknown":
+        contents.defects[UNKNOWN_ALGORITHM] += 1
     if concept.kind == "anatomy":
         contents.anatomy += [
             Anatomy(
@@ -274,9 +299,11 @@ def _add_report(contents: _Contents, attributes: Attributes, plan: StudyPlan) ->
         if isinstance(found, str):
             contents.defects[found] += 1
             continue
+        if found.certainty is None:
+            contents.unclear.add(found.concept.name)
+            continue
         annotations = tuple(_draw_outlines(contents, found.outlines, plan, is_automatic=is_automatic))
-        if not _is_repeated(contents, found, annotations):
-            _add_finding(contents, found.concept, found.certainty, annotations)
+        contents.statements.append(_Statement(found.concept, found.certainty, found.tracking, annotations))
     if not structured_report.has_text(attributes):
         return
     if not plan.rules.report_text:
@@ -284,25 +311,46 @@ def _add_report(contents: _Contents, attributes: Attributes, plan: StudyPlan) ->
         return
     persons = structured_report.list_person_names(attributes)
     words = contents.words | list_identifying_words(attributes, persons)
-    texts = structured_report.read_texts(attributes)
+    texts = {section: _clean(text) for section, text in structured_report.read_texts(attributes).items()}
     if any(is_identifying(text, words) for text in texts.values()):
         contents.defects[IDENTIFYING_TEXT] += 1
         return
     for section, text in texts.items():
-        contents.texts[section].append("".join(sign for sign in text if sign.isprintable() or sign == "\n"))
+        contents.texts[section].append(text)
 
 
-def _is_repeated(
-    contents: _Contents, found: structured_report.CodedFinding, annotations: tuple[Annotation, ...]
-) -> bool:
-    """Whether a mask or a report before says the same, or the contrary, which is counted."""
+def _clean(text: str) -> str:
+    """A text without signs that cannot be seen, which could stand within a name."""
+    spaced = (sign if sign == "\n" or not sign.isspace() else " " for sign in text)
+    return "".join(sign for sign in spaced if sign.isprintable() or sign == "\n")
+
+
+def _add_statements(contents: _Contents) -> None:
+    """Add what the reports state together. Names about which they contradict each other or the masks are disputed.
+
+    The result does not depend on the order of the reports: of contradicting statements the strongest is recorded.
+    """
     things: list[Finding | Device] = [*contents.findings, *contents.devices]
-    same = [thing for thing in things if thing.name == found.concept.name]
-    if any(thing.certainty != found.certainty for thing in same):
-        contents.defects[CONFLICT] += 1
-        return True
-    is_tracked = (found.tracking, found.concept.name.encode()) in contents.drawn
-    return is_tracked or (bool(same) and not annotations)
+    stated = [(thing.name, thing.certainty) for thing in things]
+    stated += [(one.concept.name, one.certainty) for one in contents.statements]
+    strongest: dict[str, Certainty] = {}
+    for name, certainty in sorted(stated, key=lambda entry: _FROM_WEAK_TO_STRONG.index(entry[1])):
+        strongest[name] = certainty
+    for one in contents.statements:
+        if one.certainty != strongest[one.concept.name]:
+            contents.defects[CONFLICT] += 1
+            contents.disputed.add(one.concept.name)
+        elif not _is_repeated(contents, one):
+            _add_finding(contents, one.concept, one.certainty, one.annotations)
+    contents.disputed |= contents.unclear - strongest.keys()
+
+
+def _is_repeated(contents: _Contents, one: _Statement) -> bool:
+    """Whether a mask or a statement before says the same."""
+    things: list[Finding | Device] = [*contents.findings, *contents.devices]
+    is_tracked = (one.tracking, one.concept.name.encode()) in contents.drawn
+    is_named = any(thing.name == one.concept.name for thing in things)
+    return is_tracked or (is_named and not one.annotations)
 
 
 def _draw_outlines(

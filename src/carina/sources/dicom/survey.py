@@ -12,6 +12,8 @@ from carina.sources.dicom import structured_report
 from carina.sources.dicom.attributes import Attributes, ObjectError, Tag
 from carina.sources.dicom.files import DIRECTORY_CLASS, FileAt, read_object
 from carina.sources.dicom.header import (
+    ISSUER_ASSUMED,
+    OLD_AGE,
     SEVERAL_ISSUERS,
     ImageHeader,
     PatientId,
@@ -21,6 +23,7 @@ from carina.sources.dicom.header import (
     read_image_header,
     shift_date,
 )
+from carina.sources.dicom.privacy import DatedAge, choose_ages, may_be_old
 from carina.sources.dicom.segmentation import SEGMENTATIONS, find_referenced_images
 
 ORDER_UNKNOWN: Final = "unknown order"
@@ -43,6 +46,8 @@ class StudyPlan:
     masks: tuple[FileAt, ...]
     reports: tuple[FileAt, ...]
     rules: Rules
+    age: int | None = None
+    """The age that is written."""
     order: int | None = None
     prior: str | None = None
     later: str | None = None
@@ -154,22 +159,19 @@ class Survey:
         for study in sorted(images):
             plan = self._plan(study, images[study], masks[study], issuers[self.patients[study].id])
             by_patient[plan.patient].append(plan)
-        return [plan for name in sorted(by_patient) for plan in put_in_order(by_patient[name])]
+        return [plan for name in sorted(by_patient) for plan in put_in_order(add_ages(by_patient[name]))]
 
     def _plan(
         self, study: str, images: list[ImageHeader], masks: list[FileAt], issuers: set[bytes]
     ) -> StudyPlan:
         """A study; `issuers` are all that occur with the id of its patient, with an empty one where it is missing."""
         ordered = sorted(images, key=lambda image: (image.position, image.file.number))
-        rules, patient = self.rules, self.patients[study]
-        is_ambiguous = len(issuers if rules.use_issuer == "always" else issuers - {b""}) > 1
-        tells_apart = rules.use_issuer == "always" or (rules.use_issuer == "several" and is_ambiguous)
-        known_by = patient.joined() if tells_apart else patient.id
+        known_by, defects = self._identify(self.patients[study], issuers)
         return StudyPlan(
             id=study,
-            patient=name_patient(known_by, rules),
-            dates={image.sop_name: shift_date(known_by, image.date, rules) for image in ordered},
-            defects=(SEVERAL_ISSUERS,) if is_ambiguous else (),
+            patient=name_patient(known_by, self.rules),
+            dates={image.sop_name: shift_date(known_by, image.date, self.rules) for image in ordered},
+            defects=defects,
             images=tuple(ordered),
             copies={
                 name: tuple(self.copies[name]) for image in ordered if (name := image.sop_name) in self.copies
@@ -179,6 +181,23 @@ class Survey:
             rules=self.rules,
         )
 
+    def _identify(self, patient: PatientId, issuers: set[bytes]) -> tuple[bytes, tuple[str, ...]]:
+        """What a patient is known by, and the defects of that.
+
+        A stated issuer always belongs to the id, so that the name of such a patient depends on nothing but both and the
+        key. An id without issuer is of the only issuer that is stated for it; where there are several, or none, it
+        stands for itself.
+        """
+        use = self.rules.use_issuer
+        stated = issuers - {b""}
+        is_ambiguous = len(issuers if use == "always" else stated) > 1
+        defects = (SEVERAL_ISSUERS,) if is_ambiguous else ()
+        if use == "never":
+            return PatientId(patient.id).joined(), defects
+        if use == "stated" and not patient.issuer and len(stated) == 1:
+            return PatientId(patient.id, *stated).joined(), (ISSUER_ASSUMED,)
+        return patient.joined(), defects
+
 
 def survey(files: Iterable[FileAt], rules: Rules) -> Survey:
     """Read the attributes of all objects."""
@@ -186,6 +205,26 @@ def survey(files: Iterable[FileAt], rules: Rules) -> Survey:
     for file in files:
         found.add(file)
     return found
+
+
+def add_ages(studies: list[StudyPlan]) -> list[StudyPlan]:
+    """The studies of a patient with the ages that are written, which none of them alone decides."""
+    known = [_dated_age(plan) for plan in studies]
+    defects = (OLD_AGE,) if may_be_old(known) else ()
+    return [
+        replace(plan, age=age, defects=(*plan.defects, *(defects if stated.years else ())))
+        for plan, stated, age in zip(studies, known, choose_ages(known), strict=True)
+    ]
+
+
+def _dated_age(plan: StudyPlan) -> DatedAge:
+    """The first date of a study, and all ages that its objects tell, copies and undecodable ones, too."""
+    every = (image for first in plan.images for image in (first, *plan.copies.get(first.sop_name, ())))
+    date = _moment(plan)[0]
+    return DatedAge(
+        datetime.date.fromisoformat(date) if date else None,
+        tuple(dict.fromkeys(years for image in every for years in image.ages)),
+    )
 
 
 def put_in_order(studies: list[StudyPlan]) -> list[StudyPlan]:
