@@ -2,7 +2,7 @@
 
 A finding or device is present, absent or uncertain where the study records it so. Where it is not recorded, it is
 absent if it was looked for (`Study.assessed`), and otherwise nothing is known of it. What is recorded as absent on one
-side or at one place only is not absent as a whole.
+side, at one place or with one appearance only is not absent as a whole.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -46,8 +46,8 @@ def certainty_of(study: Study, name: str, *, kind: Kind | None = None) -> Certai
     Returns:
         "present", "uncertain" or "absent"; None where nothing is known. Of several records of the same name, present
         takes precedence over uncertain, and uncertain over absent. A finding is present or uncertain where a kind of it
-        is; where it is recorded as absent nevertheless, nothing is known. A record that is absent on one side or at one
-        place does not count, unless both sides are denied.
+        is; where it is recorded as absent nevertheless, nothing is known. A record that is absent on one side, at one
+        place or with one appearance does not count, unless both sides are denied.
 
     Example:
         >>> from carina.studies import Assessed
@@ -77,7 +77,8 @@ def certainty_of(study: Study, name: str, *, kind: Kind | None = None) -> Certai
 
 
 def drop_partial_denials(records: Iterable[Thing]) -> tuple[Thing, ...]:
-    """Findings or devices without those that are denied on one side or at one place only, while the rest is not known.
+    """Findings or devices without those that are denied in part only, while the rest is not known: on one side, at one
+    place, or with an appearance ("no acute fracture" leaves an old one open).
 
     Example:
         >>> from carina.studies import Location
@@ -103,9 +104,12 @@ def drop_partial_denials(records: Iterable[Thing]) -> tuple[Thing, ...]:
 
 
 def find_denied_sides(record: Finding | Device) -> frozenset[str]:
-    """The sides of the patient on which an absent finding or device is denied as a whole, not only at a place there."""
+    """The sides of the patient on which an absent finding or device is denied as a whole, not only at a place there or
+    with one appearance."""
     if isinstance(record, Device):
         return frozenset({record.side}) if record.side in SIDES else _EVERYWHERE
+    if record.appearance:
+        return frozenset()
     location = record.location
     if location is None:
         return _EVERYWHERE
