@@ -97,6 +97,7 @@ def lexicon() -> Lexicon:
         for subject, listed in ends.items():
             phrases.add_all(listed, Role("relation", f"{relation} {subject}"))
     phrases.add_all(data["actions"]["cues"], Role("advice"))
+    phrases.add_all(data["actions"]["no cues"], Role("no advice"))
     for action, listed in data["actions"]["actions"].items():
         phrases.add_all(listed, Role("action", action))
     places = data["places"]
