@@ -298,9 +298,7 @@ def test_a_denial_that_is_limited_leaves_an_old_or_subtle_fracture_open(
         ("No definite mass.", "mass", None),
     ],
 )
-def test_a_limit_counts_for_findings_that_may_be_old(
-    sentence: str, name: str, certainty: str | None
-) -> None:
+def test_a_limit_counts_for_findings_that_may_be_old(sentence: str, name: str, certainty: str | None) -> None:
     study = Study(id="s", patient="p", source="x", images=(), findings=read_report(sentence).findings)
     assert certainty_of(study, name) == certainty
 

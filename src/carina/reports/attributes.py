@@ -157,7 +157,11 @@ def _find_limited(sentence: SentenceText, item: Item) -> Mention | None:
 
 
 def _list_limits(sentence: SentenceText, start: int, end: int) -> list[str]:
-    return [] if _list_roles(sentence, start, end, "limit lifted") else _list_roles(sentence, start, end, "limit")
+    return (
+        []
+        if _list_roles(sentence, start, end, "limit lifted")
+        else _list_roles(sentence, start, end, "limit")
+    )
 
 
 def _list_roles(sentence: SentenceText, start: int, end: int, kind: str) -> list[str]:

@@ -306,7 +306,10 @@ def _find_actions(read: SentenceFacts) -> list[str]:
     )
     if "follow-up radiograph" in found:
         # A radiograph after repositioning belongs to it; "followup PA and lateral" is one examination at a later time.
-        for action, part in (("reposition device", "follow-up radiograph"), ("follow-up radiograph", "lateral view")):
+        for action, part in (
+            ("reposition device", "follow-up radiograph"),
+            ("follow-up radiograph", "lateral view"),
+        ):
             if action in found and part in found:
                 found.remove(part)
     if len(found) > 1 and "clinical correlation" in found and not _correlates(read):
