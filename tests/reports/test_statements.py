@@ -132,6 +132,9 @@ Atelectasis versus infiltrate. | ?atel ?op
 Consolidation or atelectasis. | ?cons ?atel
 Atelectasis and/or consolidation. | ?atel ?cons
 Opacity, possibly pneumonia. | +op ?pna
+Atelectasis/consolidation. | +atel +cons
+Possible atelectasis/consolidation. | ?atel ?cons
+Large calcified lymph nodes/granulomas. | +calcified_lymph_node +granuloma
 Probable small effusion. | ?eff
 There is a suggestion of a nodule. | ?nod
 Raising the possibility of pneumonia. | ?pna
