@@ -27,10 +27,15 @@ NOT_MENTIONED: Final = "the report does not mention it"
 """The same where nothing is known of a study but what its report states."""
 
 
+NOT_LABELLED: Final = "the labels, which were read from a report, do not name it"
+"""The same where the report itself is not part of the source."""
+
+
 def explain_unknown(study: Study, kind: Kind) -> str:
     """Why nothing is known of a finding or device that the study does not record."""
-    is_from_report = study.assessed.text and scope_of(study, kind) == "unknown"
-    return NOT_MENTIONED if is_from_report else NOT_LOOKED_FOR
+    if not study.assessed.text or scope_of(study, kind) != "unknown":
+        return NOT_LOOKED_FOR
+    return NOT_LABELLED if study.report is None else NOT_MENTIONED
 
 
 def certainty_of(study: Study, name: str, *, kind: Kind | None = None) -> Certainty | None:
