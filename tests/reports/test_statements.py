@@ -277,6 +277,8 @@ def test_a_sentence_may_deny_several_findings(names: tuple[str, ...], sentences:
         ("Negative chest.", None),
         ("The cardiopulmonary silhouette is normal. No acute cardiopulmonary findings.", None),
         ("Unremarkable chest study.", None),
+        ("Soft tissue structures are within normal limits.", None),
+        ("The mediastinum and perihilar structures are unremarkable.", None),
         ("No acute or chronic fracture.", A),
         ("No fracture.", A),
         ("No bony abnormality.", A),
