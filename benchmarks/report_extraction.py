@@ -21,7 +21,8 @@ vocabulary; what is compared is a set per report:
 **Open-i reports** are real, and carry MeSH codes that human coders gave after reading the report (`major`; the
 `automatic` ones are another program's and are not used). A code is a heading with places and qualifiers; the table
 `CODES` maps headings to our names. Rules of the comparison, decided on the development half (report ids with an even
-first byte of their SHA-256); of the test half only figures are looked at:
+first byte of their SHA-256); of the test half only figures are looked at,
+except for denials of fractures and for recommendations, whose sentences were looked at in all reports:
 
 - An element is a report and a finding that is there. Coders code only what is there, so that what is absent, and
   reports coded `normal`, count by what the reader must not find.

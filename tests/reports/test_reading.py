@@ -455,3 +455,33 @@ def test_the_left_lung_alone_says_nothing_of_both():
     report = Report(sections=(ReportSection(name="findings", text="The left lung is clear."),))
     study = with_report_truth(Study(id="s", patient="p", source="x", images=(), report=report))
     assert certainty_of(study, "consolidation") is None
+
+
+@pytest.mark.parametrize(
+    ("text", "actions"),
+    [
+        ("Focal subsegmental atelectasis suggested on lateral view, probably in the right middle lobe.", []),
+        ("Leads account for mild increased density on AP view, with correlate on lateral view.", []),
+        ("Lucency may represent free air. Left lateral decubitus film may be helpful.", ["decubitus view"]),
+        (
+            "Right lower lobe infiltrate. Consider followup PA and lateral chest x-ray in 4-6 weeks.",
+            ["follow-up radiograph"],
+        ),
+        ("Opacity on AP view, not well-seen on the lateral view, a dedicated scan is recommended.", []),
+        ("Small nodules on the prior chest CT, recommend clinical correlation.", ["clinical correlation"]),
+        ("Findings on CT suggest pneumonia.", []),
+        ("An effusion is seen on CT; consider a lateral view.", ["lateral view"]),
+        ("Opacity. An additional lateral view is advised.", ["lateral view"]),
+        ("Opacity. Suggest PA and lateral views.", ["lateral view"]),
+    ],
+)
+def test_an_action_is_recommended_by_a_word_of_its_clause(text: str, actions: list[str]) -> None:
+    assert [advice.action for advice in read_report(text).recommendations] == actions
+
+
+def test_only_repositioning_is_recommended_for_a_device() -> None:
+    reading = read_report("Multiple overlying leads and a nodule, recommend chest CT.")
+    names = {thing.id: thing.name for thing in reading.things}
+    assert [names[thing] for thing in reading.recommendations[0].about] == ["nodule"]
+    tube = read_report("The endotracheal tube is too low and should be repositioned.")
+    assert tube.recommendations[0].about == (tube.devices[0].id,)

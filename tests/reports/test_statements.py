@@ -3,12 +3,14 @@
 import pytest
 
 from carina.reports import read_report
+from carina.studies import Study
+from carina.studies.assessment import certainty_of
 from carina.studies.model import Device, Finding
 
 P, U, A = "present", "uncertain", "absent"
 CLEAR = ("atelectasis", "consolidation", "edema", "lung opacity", "mass", "nodule", "pneumonia")
 NO_ACUTE = ("consolidation", "edema", "lung opacity", "pleural effusion", "pneumonia", "pneumothorax")
-NORMAL = (*CLEAR, "cardiomegaly", "fracture", "pleural effusion", "pneumothorax")
+NORMAL = (*CLEAR, "cardiomegaly", "pleural effusion", "pneumothorax")
 
 SHORT = {
     "eff": "pleural effusion", "ptx": "pneumothorax", "cons": "consolidation", "pna": "pneumonia",
@@ -130,6 +132,9 @@ Atelectasis versus infiltrate. | ?atel ?op
 Consolidation or atelectasis. | ?cons ?atel
 Atelectasis and/or consolidation. | ?atel ?cons
 Opacity, possibly pneumonia. | +op ?pna
+Atelectasis/consolidation. | +atel +cons
+Possible atelectasis/consolidation. | ?atel ?cons
+Large calcified lymph nodes/granulomas. | +calcified_lymph_node +granuloma
 Probable small effusion. | ?eff
 There is a suggestion of a nodule. | ?nod
 Raising the possibility of pneumonia. | ?pna
@@ -256,3 +261,53 @@ def test_a_sentence_may_deny_several_findings(names: tuple[str, ...], sentences:
     for sentence in sentences.split("|"):
         found = certainties(sentence.strip())
         assert {name: found.get(name) for name in names} == dict.fromkeys(names, A), sentence
+
+
+@pytest.mark.parametrize(
+    ("sentence", "certainty"),
+    [
+        ("No acute, displaced rib fractures.", None),
+        ("Negative for acute bone abnormality.", None),
+        ("No displaced rib fractures, pneumothorax, or pleural effusion.", None),
+        ("There is no definite evidence of acute fracture.", None),
+        ("No acute bony or soft tissue abnormality.", None),
+        ("Visualized osseous structures are without acute abnormality.", None),
+        ("The visualized bony structures reveal no acute abnormalities.", None),
+        ("No suspicious osseous abnormality.", None),
+        ("Negative chest.", None),
+        ("The cardiopulmonary silhouette is normal. No acute cardiopulmonary findings.", None),
+        ("Unremarkable chest study.", None),
+        ("Soft tissue structures are within normal limits.", None),
+        ("The mediastinum and perihilar structures are unremarkable.", None),
+        ("No acute or chronic fracture.", A),
+        ("No fracture.", A),
+        ("No bony abnormality.", A),
+        ("The bones are intact, with no evidence of acute osseous abnormality.", A),
+        ("Old rib fracture. IMPRESSION: No acute fracture.", P),
+    ],
+)
+def test_a_denial_that_is_limited_leaves_an_old_or_subtle_fracture_open(
+    sentence: str, certainty: str | None
+) -> None:
+    study = Study(id="s", patient="p", source="x", images=(), findings=read_report(sentence).findings)
+    assert certainty_of(study, "fracture") == certainty
+
+
+@pytest.mark.parametrize(
+    ("sentence", "name", "certainty"),
+    [
+        ("No acute pneumonia.", "pneumonia", A),
+        ("No definite pneumothorax.", "pneumothorax", A),
+        ("No displaced rib fractures, pneumothorax, or pleural effusion.", "pneumothorax", A),
+        ("No new nodule.", "nodule", None),
+        ("No definite mass.", "mass", None),
+    ],
+)
+def test_a_limit_counts_for_findings_that_may_be_old(sentence: str, name: str, certainty: str | None) -> None:
+    study = Study(id="s", patient="p", source="x", images=(), findings=read_report(sentence).findings)
+    assert certainty_of(study, name) == certainty
+
+
+def test_a_limited_denial_says_what_it_is_limited_to() -> None:
+    (fracture,) = read_report("No acute, displaced rib fractures identified.").findings
+    assert (fracture.certainty, fracture.appearance) == (A, ("acute", "displaced"))

@@ -16,6 +16,7 @@ NO_FINDING = "not every finding was looked for"
 NO_DEVICE = "not every device was looked for"
 NAME = "nobody looked for it"
 NOT_MENTIONED = "the report does not mention it"
+NOT_LABELLED = "the labels, which were read from a report, do not name it"
 FOR_BALANCE = "left out to keep yes and no balanced"
 
 
@@ -128,11 +129,20 @@ def test_nothing_is_offered_or_named_as_absent_that_nobody_looked_for(made):
 def test_a_name_that_a_study_known_from_its_report_alone_does_not_record_is_not_mentioned(made):
     mass = made.finding("mass", zones=("left upper",))
     told = {}
-    for name, assessed in (("read", Assessed(text=True)), ("labelled", CLOSED), ("neither", Assessed())):
-        study = made.study(mass, assessed=assessed)
+    report = made.report("There is a mass.")
+    for name, assessed, text in (
+        ("read", Assessed(text=True), report),
+        ("mined", Assessed(text=True), None),
+        ("labelled", CLOSED, None),
+        ("neither", Assessed(), None),
+    ):
+        study = made.study(mass, assessed=assessed, report=text)
         told[name] = {reason for task, reason in not_asked(made.talks(1, study)[0]) if task == "presence"}
     assert NOT_MENTIONED in told["read"]
     assert NAME not in told["read"]
+    # A source that has labels and no report says nothing of what its reports mention.
+    assert NOT_LABELLED in told["mined"]
+    assert NOT_MENTIONED not in told["mined"]
     assert NAME in told["labelled"]
     assert NAME in told["neither"]
 

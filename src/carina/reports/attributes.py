@@ -10,7 +10,7 @@ from typing import Final, cast
 from carina.reports.facts import Position
 from carina.reports.phrases import Item, word_set
 from carina.reports.places import Place
-from carina.reports.sentence import Mention, SentenceText
+from carina.reports.sentence import STOPS, Mention, SentenceText
 from carina.studies.vocabulary import Distribution, Severity, Side, Trend
 
 GRADED_BEHIND: Final = word_set("is are be been remains remain appears appear of as now considered a an , (")
@@ -22,6 +22,10 @@ CENTRAL: Final = word_set("atrium atrial ventricle ventricular main mainstem bro
 LUNG: Final = word_set("lung lungs zone zones field fields hemithorax base lobe")
 LISTING: Final = frozenset({"or", "and", ",", "/"})
 """Words before a noun that stands in a list without an adjective of its own."""
+LIFTING: Final = frozenset({"non", "not"})
+"""Words that turn a limit into its opposite: "non displaced"."""
+LIMIT_STOPS: Final = (STOPS - {","}) | {"no", "without"}
+"""Words at which the reach of a limit towards its noun ends."""
 SHOWING: Final = word_set(
     "shows show demonstrates demonstrate contains contain reveals reveal exhibits exhibit has have"
 )
@@ -110,6 +114,65 @@ def _names_a_part(sentence: SentenceText, mention: Mention) -> bool:
         for word in sentence.words[mention.start : mention.end]
         for role in sentence.lexicon.phrases.roles(word.text)
     )
+
+
+def add_limits(sentence: SentenceText) -> None:
+    """Add what a denial is limited to: "no acute, displaced rib fractures" leaves an old fracture open.
+
+    The bare nouns listed behind the noun are limited as well ("no acute fracture or nodule"). Of the findings of a
+    mention, only those count that are `chronic` in the lexicon: the others are denied as a whole.
+    """
+    for item, role in sentence.of_kind("limit"):
+        target = _find_limited(sentence, item)
+        for mention in sentence.find_listed_after(target) if target else ():
+            if mention is not target and sentence.words[mention.start - 1].text not in LISTING:
+                break
+            _limit(mention, [role.key])
+    for item, _ in sentence.of_kind("denial"):  # "no definite evidence of"
+        target = sentence.after(item.end)
+        for mention in sentence.find_listed_after(target) if target else ():
+            _limit(mention, _list_limits(sentence, item.start, item.end))
+    for item, _ in sentence.of_kind("denied"):  # "not definitely seen"
+        target = sentence.before(item.start)
+        for mention in sentence.find_listed_before(target) if target else ():
+            _limit(mention, _list_limits(sentence, item.start, item.end))
+    for mention in sentence.mentions:  # "acute bony abnormality"
+        _limit(mention, _list_limits(sentence, mention.start, mention.end))
+
+
+def _find_limited(sentence: SentenceText, item: Item) -> Mention | None:
+    """The mention that a limiting word stands before; None where a word beside it lifts the limit."""
+    target = sentence.after(item.end)
+    words = sentence.words
+    before = words[item.start - 1].text if item.start else ""
+    if target is None or before in LIFTING:
+        return None
+    if any(
+        word.text in LIMIT_STOPS or word.text in sentence.lexicon.verbs
+        for word in words[item.end : target.start]
+    ):
+        return None
+    first = item.start - 2 if before in LISTING else item.start
+    return None if _list_roles(sentence, max(0, first), target.start, "limit lifted") else target
+
+
+def _list_limits(sentence: SentenceText, start: int, end: int) -> list[str]:
+    return (
+        []
+        if _list_roles(sentence, start, end, "limit lifted")
+        else _list_roles(sentence, start, end, "limit")
+    )
+
+
+def _list_roles(sentence: SentenceText, start: int, end: int, kind: str) -> list[str]:
+    roles = sentence.lexicon.phrases.roles
+    return [role.key for word in sentence.words[start:end] for role in roles(word.text) if role.kind == kind]
+
+
+def _limit(mention: Mention, limits: list[str]) -> None:
+    """Limit a denial; what has resolved was seen before and is gone as a whole."""
+    if mention.certainty == "absent" and mention.trend != "resolved":
+        mention.limits += [limit for limit in limits if limit not in mention.limits]
 
 
 def add_distribution_and_severity(sentence: SentenceText) -> None:

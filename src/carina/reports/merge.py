@@ -13,6 +13,8 @@ Rules, in this order:
 5. A recommendation adds evidence to a record and never makes a new one.
 6. What is denied without a place is absent as a whole, whatever places other sentences deny it at. What is denied only
    on a side or at a place keeps that place (`carina.studies.assessment.drop_partial_denials`).
+7. What is denied with a limit alone ("no acute fracture") is absent with that appearance, and never overrules what
+   another sentence names.
 """
 
 from dataclasses import dataclass, field
@@ -87,7 +89,7 @@ def _add_absent(records: list[MergedRecord], seen: Observation) -> None:
     gone = [record for record in records if record.certainty == "absent"]
     rival = _find_record(there, seen)
     if seen.trend != "resolved" and rival is not None:
-        if seen.general or not _overrules(seen, rival):
+        if seen.general or seen.limits or not _overrules(seen, rival):
             return
         rival.certainty = "absent"
         rival.take(seen)
@@ -132,9 +134,13 @@ def make_finding(record: MergedRecord, identity: str) -> Finding:
     members = [member for member in record.members if not member.reference]
     site = next((member.site for member in members if member.site), None)
     location = Location(side=record.side, zones=tuple(record.zones), site=site)
-    if _is_denied_everywhere(record):
+    whole = _is_denied_everywhere(record)
+    if whole:
         location = Location()
     described = members if record.certainty != "absent" else []  # What is absent has no grade and no looks.
+    looks = [look for member in described for look in member.looks]
+    if not whole:
+        looks += [limit for member in members for limit in member.limits]
     return Finding(
         id=identity,
         name=record.name,
@@ -143,16 +149,16 @@ def make_finding(record: MergedRecord, identity: str) -> Finding:
         severity=next((member.severity for member in described if member.severity), None),
         distribution=next((member.distribution for member in described if member.distribution), None),
         trend=record.trend,
-        appearance=tuple(dict.fromkeys(look for member in described for look in member.looks)),
+        appearance=tuple(dict.fromkeys(looks)),
         evidence=_list_evidence(record),
     )
 
 
 def _is_denied_everywhere(record: MergedRecord) -> bool:
-    """Whether the record is absent, and one of its sentences names no place."""
+    """Whether the record is absent, and one of its sentences names no place and no limit."""
     denials = [member for member in record.members if member.certainty == "absent"]
     return record.certainty == "absent" and any(
-        not (one.side or one.zones or (one.site and one.kind == "finding")) for one in denials
+        not (one.side or one.zones or one.limits or (one.site and one.kind == "finding")) for one in denials
     )
 
 

@@ -5,7 +5,8 @@
 - a cue that stands behind ("cannot be excluded", "is not seen") acts backwards on the nearest finding and on what is
   listed with it without a verb between;
 - alternatives ("atelectasis versus infiltrate", "pneumonia or aspiration") are in doubt, also where one of them is
-  nothing that the reader knows as a finding.
+  nothing that the reader knows as a finding; a slash that joins two findings ("calcified lymph nodes/granulomas")
+  is no doubt by itself, and carries that of a hedge before it.
 """
 
 import re
@@ -167,7 +168,7 @@ def _doubt_alternatives(sentence: SentenceText) -> None:
         between = [word.text for word in sentence.words[first.end : second.start]]
         if _is_joined_by_and(between) or not sentence.is_list(first.end, second.start):
             continue
-        if {"versus", "vs"} & set(between) or (len(between) <= 5 and {"or", "/"} & set(between)):
+        if {"versus", "vs"} & set(between) or (len(between) <= 5 and "or" in between):
             _make_uncertain(first)
             _make_uncertain(second)
     _doubt_beside_unnamed(sentence)

@@ -10,6 +10,7 @@ from typing import Final, Literal
 
 from carina.reports.attributes import (
     add_distribution_and_severity,
+    add_limits,
     add_looks_of_names,
     add_places,
     add_trends,
@@ -54,6 +55,8 @@ class Observation:
     distribution: Distribution | None
     trend: Trend | None
     looks: tuple[str, ...]
+    limits: tuple[str, ...] = ()
+    """What a denial is limited to: "acute" in "no acute fracture", which leaves an old one open."""
     position: Position | None = None
     about: str = ""
     """Id of the finding or device that it became part of; empty where another statement overruled it."""
@@ -150,6 +153,7 @@ def _observe(
         distribution=mention.distribution,
         trend=mention.trend,
         looks=tuple(mention.looks),
+        limits=tuple(mention.limits) if name in sentence.lexicon.chronic else (),
         position=read_device_position(sentence, mention) if device else None,
     )
 
@@ -183,6 +187,7 @@ def _read_mentions(sentence: SentenceText, *, advice: bool) -> list[Mention]:
     add_distribution_and_severity(sentence)
     add_looks_of_names(sentence)
     drop_partial_denials(sentence)
+    add_limits(sentence)
     add_places(sentence)
     _drop_explained(sentence)
     _mark_past(sentence)

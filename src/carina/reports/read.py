@@ -13,7 +13,7 @@ import msgspec
 from carina.reports.facts import Comparison, ReportFacts
 from carina.reports.merge import make_device, make_finding, merge_observations
 from carina.reports.observations import Observation, SentenceFacts, read_sentence
-from carina.reports.phrases import Item
+from carina.reports.phrases import Item, word_set
 from carina.reports.sections import split_sections, split_sentences
 from carina.reports.sentence import Mention
 from carina.studies.model import (
@@ -190,12 +190,16 @@ class _Collector:
     ) -> tuple[Recommendation, ...]:
         things: tuple[Finding | Device, ...] = (*findings, *devices)
         there = {thing.id for thing in things if thing.certainty != "absent"}
+        instruments = {device.id for device in devices}
         about: dict[str, dict[str, None]] = {}
         evidence: dict[str, list[int]] = {}
         for index, each in enumerate(read):
             for action in _find_actions(each):
                 named = about.setdefault(action, {})
-                named.update(dict.fromkeys(self._find_concerned(read, index, there)))
+                concerned = self._find_concerned(read, index, there)
+                if action not in OF_DEVICES:
+                    concerned = [thing for thing in concerned if thing not in instruments]
+                named.update(dict.fromkeys(concerned))
                 evidence.setdefault(action, []).append(index)
         recommendations = tuple(
             Recommendation(
@@ -277,6 +281,16 @@ def _add_states(report: Report, facts: _Collector) -> Report:
 # ---- recommendations ----
 
 
+IMAGING: Final = frozenset(
+    {"chest CT", "follow-up radiograph", "lateral view", "decubitus view", "echocardiography", "ultrasound"}
+)
+"""Actions that are examinations: behind "on" they are where something shows."""
+OF_DEVICES: Final = frozenset({"reposition device", "urgent clinical attention"})
+"""Actions that a device may need."""
+BEFORE_NOUNS: Final = word_set("the a an this that prior previous recent same frontal pa ap chest xxxx")
+"""Words that may stand between "on" and the examination."""
+
+
 def _find_actions(read: SentenceFacts) -> list[str]:
     """Actions that a sentence recommends, in the order of their words."""
     if not read.advice or read.section not in ("findings", "impression", "recommendation"):
@@ -284,13 +298,52 @@ def _find_actions(read: SentenceFacts) -> list[str]:
     if read.text.words and read.text.words[0].text == "no":
         return []
     found = list(
-        dict.fromkeys(role.key for item in read.text.items for role in item.roles if role.kind == "action")
+        dict.fromkeys(
+            role.key
+            for item, role in read.text.of_kind("action")
+            if _is_advised(read, item) and not (role.key in IMAGING and _is_where_seen(read, item))
+        )
     )
-    if "reposition device" in found and "follow-up radiograph" in found:
-        found.remove("follow-up radiograph")  # A radiograph after repositioning belongs to it.
+    if "follow-up radiograph" in found:
+        # A radiograph after repositioning belongs to it; "followup PA and lateral" is one examination at a later time.
+        for action, part in (
+            ("reposition device", "follow-up radiograph"),
+            ("follow-up radiograph", "lateral view"),
+        ):
+            if action in found and part in found:
+                found.remove(part)
     if len(found) > 1 and "clinical correlation" in found and not _correlates(read):
         found.remove("clinical correlation")
     return found
+
+
+def _is_advised(read: SentenceFacts, action: Item) -> bool:
+    """Whether a word of recommendation stands in the clause of an action; "suggest" must speak of the action itself."""
+    if read.section == "recommendation":
+        return True
+    clauses, words = read.text.clauses, read.text.words
+    for cue, _ in read.text.of_kind("advice"):
+        if clauses[cue.start] != clauses[action.start]:
+            continue
+        word = words[cue.end - 1].text
+        if word == "suggest" and (action.start < cue.end or _names_between(read, cue.end, action.start)):
+            continue  # "findings on CT suggest pneumonia"
+        if word == "suggested" and (action.start > cue.start or _names_between(read, action.end, cue.start)):
+            continue
+        return True
+    return False
+
+
+def _names_between(read: SentenceFacts, start: int, end: int) -> bool:
+    return any(start <= mention.start < end for mention in read.text.mentions)
+
+
+def _is_where_seen(read: SentenceFacts, action: Item) -> bool:
+    """Whether an examination is where something shows: "not well seen on the lateral view"."""
+    words, index = read.text.words, action.start - 1
+    while index >= 0 and words[index].text in BEFORE_NOUNS:
+        index -= 1
+    return index >= 0 and words[index].text == "on"
 
 
 def _correlates(read: SentenceFacts) -> bool:

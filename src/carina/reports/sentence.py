@@ -47,6 +47,8 @@ class Mention:
     severity: Severity | None = None
     distribution: Distribution | None = None
     looks: list[str] = field(default_factory=list)
+    limits: list[str] = field(default_factory=list)
+    """What a denial is limited to: "acute", "displaced"."""
     places: list[Place] = field(default_factory=list)
     clause: int = 0
     organ: Item | None = None

@@ -2,7 +2,7 @@
 
 A finding or device is present, absent or uncertain where the study records it so. Where it is not recorded, it is
 absent if it was looked for (`Study.assessed`), and otherwise nothing is known of it. What is recorded as absent on one
-side or at one place only is not absent as a whole.
+side, at one place or with one appearance only is not absent as a whole.
 """
 
 from collections.abc import Collection, Iterable, Mapping
@@ -27,10 +27,15 @@ NOT_MENTIONED: Final = "the report does not mention it"
 """The same where nothing is known of a study but what its report states."""
 
 
+NOT_LABELLED: Final = "the labels, which were read from a report, do not name it"
+"""The same where the report itself is not part of the source."""
+
+
 def explain_unknown(study: Study, kind: Kind) -> str:
     """Why nothing is known of a finding or device that the study does not record."""
-    is_from_report = study.assessed.text and scope_of(study, kind) == "unknown"
-    return NOT_MENTIONED if is_from_report else NOT_LOOKED_FOR
+    if not study.assessed.text or scope_of(study, kind) != "unknown":
+        return NOT_LOOKED_FOR
+    return NOT_LABELLED if study.report is None else NOT_MENTIONED
 
 
 def certainty_of(study: Study, name: str, *, kind: Kind | None = None) -> Certainty | None:
@@ -46,8 +51,8 @@ def certainty_of(study: Study, name: str, *, kind: Kind | None = None) -> Certai
     Returns:
         "present", "uncertain" or "absent"; None where nothing is known. Of several records of the same name, present
         takes precedence over uncertain, and uncertain over absent. A finding is present or uncertain where a kind of it
-        is; where it is recorded as absent nevertheless, nothing is known. A record that is absent on one side or at one
-        place does not count, unless both sides are denied.
+        is; where it is recorded as absent nevertheless, nothing is known. A record that is absent on one side, at one
+        place or with one appearance does not count, unless both sides are denied.
 
     Example:
         >>> from carina.studies import Assessed
@@ -77,7 +82,8 @@ def certainty_of(study: Study, name: str, *, kind: Kind | None = None) -> Certai
 
 
 def drop_partial_denials(records: Iterable[Thing]) -> tuple[Thing, ...]:
-    """Findings or devices without those that are denied on one side or at one place only, while the rest is not known.
+    """Findings or devices without those that are denied in part only, while the rest is not known: on one side, at one
+    place, or with an appearance ("no acute fracture" leaves an old one open).
 
     Example:
         >>> from carina.studies import Location
@@ -103,9 +109,12 @@ def drop_partial_denials(records: Iterable[Thing]) -> tuple[Thing, ...]:
 
 
 def find_denied_sides(record: Finding | Device) -> frozenset[str]:
-    """The sides of the patient on which an absent finding or device is denied as a whole, not only at a place there."""
+    """The sides of the patient on which an absent finding or device is denied as a whole, not only at a place there or
+    with one appearance."""
     if isinstance(record, Device):
         return frozenset({record.side}) if record.side in SIDES else _EVERYWHERE
+    if record.appearance:
+        return frozenset()
     location = record.location
     if location is None:
         return _EVERYWHERE

@@ -146,7 +146,8 @@ class Finding(Record, frozen=True, kw_only=True):
     trend: Trend | None = None
     """Against the prior study; `resolved` goes with certainty `absent`."""
     appearance: tuple[str, ...] = ()
-    """Terms for its appearance: "air bronchograms", "plate-like", "calcified"."""
+    """Terms for its appearance: "air bronchograms", "plate-like", "calcified". An absent finding that has one is absent
+    with this appearance only: "no acute fracture" does not say that there is no old one."""
     measures: tuple[Measure, ...] = ()
     annotations: tuple[Annotation, ...] = ()
     comparisons: tuple[Annotation, ...] = ()

@@ -170,6 +170,8 @@ class TrekStepFacts(FactRecord):
     """Change since the reference study, or up to the later one."""
     recommendations: Annotated[tuple[RecommendationFact, ...], Stored("recommendation")] = ()
     """What the study recommends."""
+    quotes: Annotated[Mapping[str, str], Stored("quote")] = field(default_factory=dict)
+    """By report ("current"), what the key quotes from it word for word, beside sentences of the wording."""
     history: Annotated[str | None, Stored("history")] = None
     """Imported conversations: "required" where the question cannot be understood without earlier turns."""
     judge: Annotated[str | None, Stored("judge")] = None
@@ -199,6 +201,7 @@ _NAMES: Final = {
 _MEASURE: Final = stored_name(TrekStepFacts, "measures")
 _RELATION: Final = stored_name(TrekStepFacts, "relations")
 _RECOMMENDATION: Final = stored_name(TrekStepFacts, "recommendations")
+_QUOTE: Final = stored_name(TrekStepFacts, "quotes")
 
 
 @lru_cache(_KEPT)
@@ -264,3 +267,8 @@ def relation_row(relation: str, subject: str, kind: str, other: str) -> Fact:
 def recommendation_row(things: tuple[str, ...], action: str) -> Fact:
     """What is recommended for things, by ids."""
     return _row(_RECOMMENDATION, " ".join(things), action)
+
+
+def quote_row(report: str, text: str) -> Fact:
+    """What the key quotes from a report word for word."""
+    return Fact(name=_QUOTE, about=report, text=text)

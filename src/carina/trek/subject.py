@@ -48,6 +48,8 @@ _BORDERS: Final = {
     )
 }
 """Borders between zones, by zone."""
+_STEM: Final = 7
+"""Letters of a word of appearance that a name may contain: "calcifi" in calcified lymph node and calcification."""
 _GRADES: Final = {"mild": 1, "moderate": 2, "severe": 3}
 
 
@@ -318,8 +320,10 @@ def _read_finding(finding: Finding, words: Language) -> Thing:
         values["location"] = at
     if finding.severity is not None:
         values["severity"] = finding.severity
-    if finding.appearance:
-        values["appearance"] = ", ".join(finding.appearance)
+    # A calcified lymph node is calcified by name: such a word is no answer.
+    looks = tuple([look for look in finding.appearance if look[:_STEM] not in called])
+    if looks:
+        values["appearance"] = ", ".join(looks)
     if finding.distribution is not None:
         values["distribution"] = finding.distribution
     plain = words.describe(
@@ -327,7 +331,7 @@ def _read_finding(finding: Finding, words: Language) -> Thing:
         severity=finding.severity,
         distribution=finding.distribution,
         at=at,
-        appearance=finding.appearance,
+        appearance=looks,
     )
     described = words.hedge(plain) if uncertain else plain
     place, sides, zones = _find_place(finding.location)
@@ -340,7 +344,7 @@ def _read_finding(finding: Finding, words: Language) -> Thing:
         name.a,
         name.the,
         values=values,
-        looks=finding.appearance,
+        looks=looks,
         described=described,
         plain=plain,
         measure=next((measure for measure in finding.measures if measure.name in _ESTIMATED), None),

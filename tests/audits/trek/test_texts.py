@@ -4,7 +4,8 @@ import pytest
 from tests.audits.gates import objecting
 from tests.audits.trek.breaking import audited, change, every_step, one_step, replaced, row, told, with_key
 
-from carina.cases.model import Constraints, Option
+from carina.cases.model import Constraints, Evidence, Fact, Key, Option
+from carina.studies.model import ReportSection
 
 BARE = Constraints(answer_only=True)
 
@@ -54,6 +55,39 @@ def test_text_defects_fail_for_unfilled_slots_and_slips(sound, make, rule, words
     assert objecting(result) == {"text-defects"}
     assert words in told(result, "text-defects")
     assert row(result, "text-defects", rule).status == "fail"
+
+
+def test_text_defects_warn_for_slips_in_words_of_the_report(sound):
+    said = "No pneumothorax. No pneumothorax. Recommend rib series to to see the boxs."
+    section = ReportSection(name="impression", text=said)
+    cases, case, step = one_step(
+        sound,
+        "full report",
+        lambda s: change(
+            s, key=Key(text=said, sections=(section,)), evidence=(Evidence(report="current", sentence=0),)
+        ),
+    )
+    result = audited(cases)
+    assert result.gate("text-defects").status == "warn"
+    assert row(result, "text-defects", "slips in quoted reports").status == "warn"
+    assert "templates" not in result.gate("text-defects").meaning
+    assert f"{case.id}: turn {step.id}: " in told(result, "text-defects")
+    # A composed report cites no sentence: its words are those of templates.
+    cases, *_ = one_step(
+        sound, "full report", lambda s: change(s, key=Key(text=said, sections=(section,)), evidence=())
+    )
+    assert audited(cases).gate("text-defects").status == "fail"
+
+
+def test_text_defects_fail_for_a_slip_beside_a_quote(sound):
+    quote = Fact(name="quote", about="current", text="Rib series to to see the ribs.")
+    for text, status in (("I advise this. {}", "warn"), ("I now now advise this. {}", "fail")):
+        cases, *_ = one_step(
+            sound,
+            "advice",
+            lambda s, text=text: change(with_key(s, text=text.format(quote.text)), facts=(*s.facts, quote)),
+        )
+        assert audited(cases).gate("text-defects").status == status
 
 
 def test_text_defects_accept_repeated_numbers_and_that_that(sound):

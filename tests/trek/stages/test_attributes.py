@@ -565,3 +565,21 @@ def test_a_description_with_less_detail_is_no_distractor(made):
         "a mass on the left",
         "a mass in the right lower zone",
     }
+
+
+def test_nothing_is_described_of_which_only_the_name_is_known(made):
+    report = made.report("There is degenerative change. A calcified lymph node is seen.")
+    bare = made.replace(made.finding("degenerative change"), evidence=(0,))
+    node = made.replace(made.finding("calcified lymph node", appearance=("calcified",)), evidence=(1,))
+    granuloma = made.finding("granuloma", appearance=("calcified",))
+    cases = made.talks(20, made.study(bare, node, granuloma, report=report), quotas=made.everything)
+    named = [
+        (step.task, name)
+        for case in cases
+        for step in case.steps
+        if step.task in ("description", "appearance", "statement")
+        for name in made.targets(step)
+    ]
+    assert {name for _, name in named} == {"granuloma"}
+    reasons = {(fact.about, fact.text) for case in cases for fact in case.facts if fact.name == "not asked"}
+    assert ("description", "only its name is known") in reasons

@@ -15,6 +15,9 @@ _TRUTH: Final = stored_name(TrekStepFacts, "truth")
 _LISTED: Final = stored_name(TrekStepFacts, "listed")
 _VIEW: Final = stored_name(TrekStepFacts, "view")
 _NEGATIVE: Final = stored_name(TrekStepFacts, "negative")
+_QUOTE: Final = stored_name(TrekStepFacts, "quotes")
+_QUOTING_SLOTS: Final = frozenset({"findings", "phrase"})
+"""Slots of questions that take a section or a sentence of the report."""
 _NOT_ASKED: Final = stored_name(TrekCaseFacts, "not_asked")
 _LOOKED_FOR: Final = stored_name(TrekCaseFacts, "looked_for")
 _ORDER: Final = stored_name(StudyTime, "order")
@@ -87,6 +90,13 @@ def has_structured_truth(step: Step) -> bool:
 def has_fact(step: Step, name: str) -> bool:
     """Whether a fact of the step has this name, or is about a thing of this kind."""
     return any(name in (fact.name, fact.about) for fact in step.facts)
+
+
+def quoted_texts(step: Step) -> list[str]:
+    """Texts of the step that are a report's own words: sections that cite sentences, phrases, and marked quotes."""
+    sections = [section.text for section in step.key.sections] if step.evidence else []
+    slots = [slot.value for slot in step.slots if slot.name in _QUOTING_SLOTS]
+    return [*texts_of(step, _QUOTE), *sections, *slots]
 
 
 def tasks_not_asked(case: Case) -> set[str]:

@@ -29,6 +29,7 @@ CUES: Final = {
     "no prior": "no prior",
     "alternatives": "alternative",
     "parts": "part",
+    "limits lifted": "limit lifted",
 }
 """Lists of cues.yaml and the kind of role that their phrases have."""
 GRADED: Final = {
@@ -36,6 +37,7 @@ GRADED: Final = {
     "severities": "severity",
     "distributions": "distribution",
     "looks": "look",
+    "limits": "limit",
     "positions": "position",
 }
 """Tables of cues.yaml: the key of a phrase is the key it stands under."""
@@ -69,6 +71,8 @@ class Lexicon:
     """Prepositions and verbs between a finding and its place."""
     names: frozenset[str]
     """Findings and devices that a report can state."""
+    chronic: frozenset[str]
+    """Findings that a denial with a limit ("no acute fracture") denies in part only."""
 
 
 @cache
@@ -93,6 +97,7 @@ def lexicon() -> Lexicon:
         for subject, listed in ends.items():
             phrases.add_all(listed, Role("relation", f"{relation} {subject}"))
     phrases.add_all(data["actions"]["cues"], Role("advice"))
+    phrases.add_all(data["actions"]["no cues"], Role("no advice"))
     for action, listed in data["actions"]["actions"].items():
         phrases.add_all(listed, Role("action", action))
     places = data["places"]
@@ -106,6 +111,7 @@ def lexicon() -> Lexicon:
         fillers=frozenset(places["fillers"]),
         into_place=frozenset(places["into place"]),
         names=frozenset({*data["findings"], *data["devices"]} - {"none"}),
+        chronic=frozenset(name for name, entry in data["findings"].items() if entry.get("chronic")),
     )
 
 

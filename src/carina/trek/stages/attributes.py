@@ -305,7 +305,9 @@ def _ask_measure(draft: ConversationDraft, thing: Thing) -> None:
 def _ask_description(draft: ConversationDraft, thing: Thing, asked: list[Turn]) -> None:
     if asked and not draft.sampler.chance(draft.quotas.described):
         return
-    if not thing.values and not thing.marks:  # a label without a sentence: there is nothing to describe
+    if (
+        not thing.values
+    ):  # a label, or a sentence that says nothing beyond the name: there is nothing to describe
         draft.leave_out("description", "only its name is known")
         return
     facts = [thing.target]

@@ -1,7 +1,7 @@
 """Stage 7: recommendations of the study."""
 
 from carina.reports.sections import has_removed_words
-from carina.trek.facts import recommendation_row, target_row
+from carina.trek.facts import quote_row, recommendation_row, target_row
 from carina.trek.interned import cite
 from carina.trek.language import make_sentence
 from carina.trek.turn import ConversationDraft
@@ -37,11 +37,14 @@ def ask_recommendations(draft: ConversationDraft) -> None:
     report = subject.study.report
     said = [report.quote(report.sentences[number]).strip() for number in numbers] if report else []
     quotes = [quote for quote in said if not has_removed_words(quote)]
+    quoted = " ".join(map(make_sentence, quotes))
+    if quoted:
+        turn.facts.append(quote_row("current", quoted))
     kind = "any" if quotes else "unquoted"
     turn.answer = draft.fill_answer(
         turn,
         kind,
-        {"actions": " ".join(actions), "because": because, "quote": " ".join(map(make_sentence, quotes))},
+        {"actions": " ".join(actions), "because": because, "quote": quoted},
     )
 
 
