@@ -120,8 +120,8 @@ def test_ground_does_not_ask_what_the_report_contradicts_and_says_so(studies, tm
         }
     }
     (target,) = report["targets"]
-    assert target["left_out"] == {"the report contradicts what is recorded": 1}
-    assert target["no_controls"] == {"the report contradicts what is recorded": 1}
+    assert target["left_out"] == {"what is recorded of it is disputed": 1}
+    assert target["no_controls"] == {"what is recorded of it is disputed": 1}
     assert "1 study drawn, but denied in the report (conflicts.csv)" in done.stderr
 
 
@@ -203,7 +203,7 @@ def test_trek_uses_the_text_of_a_study_with_drawings_and_leaves_out_conflicts(st
     assert read_conflicts(tmp_path / "bench") == CONFLICTS
     report = json.loads((tmp_path / "bench" / "build.json").read_text())
     reasons = {reason for reasons in report["not_asked"].values() for reason in reasons}
-    assert "the report contradicts what is recorded" in reasons
+    assert "what is recorded of it is disputed" in reasons
     _, asked_about = build("trek", studies, tmp_path / "asked", "--on-conflict", "ask")
     assert sum("effusion" in step.question for case in asked_about for step in case.steps) > 0
 
@@ -235,8 +235,8 @@ def test_percept_does_not_ask_what_the_report_contradicts(tmp_path):
     assert {case.study for case in open_benchmark(tmp_path / "bench")} <= {"b", "e"}
     report = json.loads((tmp_path / "bench" / "build.json").read_text())
     reasons = {cell["path"]: cell["reasons"] for cell in report["cells"]}
-    assert reasons["LF"]["the report contradicts what is recorded"] == 2
-    assert reasons["RR"]["the report contradicts what is recorded"] == 1
+    assert reasons["LF"]["what is recorded of it is disputed"] == 2
+    assert reasons["RR"]["what is recorded of it is disputed"] == 1
     _, asked = build(
         "percept", path, tmp_path / "asked", "--target", "edema", "--per-cell", "5", "--on-conflict", "ask"
     )
@@ -251,7 +251,7 @@ def test_trek_keys_no_report_that_contradicts_what_the_other_stages_take_for_tru
     # s1 is drawn and denied, s4 was looked for and is stated: their reports are not what the other stages say.
     assert reported(by_drawing) == {"s0", "s3"}
     left_out = json.loads((tmp_path / "drawing" / "build.json").read_text())["not_asked"]["full report"]
-    assert left_out["the report contradicts what is recorded"] == 2
+    assert left_out["what is recorded of it is disputed"] == 2
     ask = ("--on-conflict", "ask", "--trust", "text,drawing,label")
     _, by_text = build("trek", studies, tmp_path / "text", *ask)
     # The text counts, so that all stages agree with it.

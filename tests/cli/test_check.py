@@ -195,3 +195,16 @@ def test_implausible_images_are_problems_on_request_or_not_looked_for(inverted):
     wrong = run(inverted, "--implausible", "perhaps")
     assert wrong.exit_code == 2
     assert "'report', 'fail' or 'ignore'" in wrong.stderr
+
+
+def test_problems_beyond_20_are_counted_and_printed_on_request(tmp_path):
+    images = tuple(Image(key=f"{number}.png", view="PA", width=4, height=4) for number in range(25))
+    studies = [Study(id="s1", patient="p1", source="mine", images=images)]
+    write_studies(tmp_path / "mine", studies, StudyProvenance(command="test"))
+    result = run(tmp_path / "mine")
+    *listed, end = result.stdout.splitlines()
+    assert (result.exit_code, len(listed)) == (1, 20)
+    assert end.startswith("... and 5 more problems")
+    assert "--all" in end
+    assert len(run(tmp_path / "mine", "--all").stdout.splitlines()) == 25
+    assert len(json.loads(run(tmp_path / "mine", "--json").stdout)["problems"]) == 25

@@ -1,5 +1,6 @@
 """Scores of a run's maps beside the controls, on disk and on the command line."""
 
+import dataclasses
 import json
 
 import msgspec
@@ -25,6 +26,7 @@ from carina.explanations.map_parts import MapOptions, make_maps
 from carina.explanations.maps import LocalisationMap, open_maps, pack_grid, store_frame
 from carina.explanations.recognition import best_f1_threshold, recognition
 from carina.explanations.scoring import read_scoring, score_map_run
+from carina.ground.facts import GroundCaseFacts
 from carina.models.frame import Frame
 from carina.store.errors import CarinaError
 from carina.studies import Region
@@ -348,3 +350,37 @@ def test_a_lesion_that_would_lose_all_its_pixels_is_scored_at_full_size():
     region = Region.from_box(0, 0, 1, 1, height=3000, width=3000)
     truth = scoring._Truth("mass", "p1", region, (), None, (3000, 3000))
     assert scoring._reduce_truth(truth, 1000) is truth
+
+
+def _has_lungs(case):
+    return "lungs" in GroundCaseFacts.of(case).roles.values()
+
+
+def _without_lungs(probes, directory, *, keep=0):
+    """The same probes, only the first `keep` of them with lungs."""
+    cases = []
+    for number, case in enumerate(probes):
+        facts = GroundCaseFacts.of(case)
+        roles = {name: role for name, role in facts.roles.items() if role != "lungs" or number < keep}
+        regions = tuple(region for region in case.regions if region.name in roles)
+        facts = dataclasses.replace(facts, roles=roles).rows()
+        cases.append(msgspec.structs.replace(case, facts=facts, regions=regions))
+    write_benchmark(directory, cases, Provenance(command="test", image_root=str(probes.directory)))
+    return open_benchmark(directory)
+
+
+def test_the_lungs_are_no_control_where_no_image_has_lungs(bench, tmp_path):  # noqa: F811
+    bare = _without_lungs(bench, tmp_path / "bare")
+    make_maps(bare, "builtin/asymmetry", tmp_path / "run", MapOptions())
+    found = score_map_run(bare, open_maps(tmp_path / "run"), replicates=50)
+    assert "control/lungs" not in set(pl.read_parquet(tmp_path / "run" / "scores.parquet")["source"])
+    assert found.notes == ("control/lungs is left out: no lungs in this set",)
+
+
+def test_maps_of_the_lungs_that_are_uniform_are_counted(bench, tmp_path):  # noqa: F811
+    present = sum(case.path == "present" for case in bench)
+    some = _without_lungs(bench, tmp_path / "some", keep=len(bench) // 2)
+    known = sum(case.path == "present" and _has_lungs(case) for case in some)
+    make_maps(some, "builtin/asymmetry", tmp_path / "run", MapOptions())
+    (note,) = score_map_run(some, open_maps(tmp_path / "run"), replicates=50).notes
+    assert note.startswith(f"control/lungs: uniform on {present - known} maps of {present}")

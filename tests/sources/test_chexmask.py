@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from tests.sources.files import defect_rows, defects, read_studies, skips, write_text
 
-from carina.sources import SourceError, import_source, import_studies
+from carina.sources import SOURCES, SourceError, import_source, import_studies
 from carina.studies.region import Region
 
 HEADER = "{},Dice RCA (Mean),Dice RCA (Max),Landmarks,Left Lung,Right Lung,Heart,Height,Width"
@@ -158,3 +158,23 @@ def test_defects_of_a_joined_set_name_its_row(tmp_path):
     imported = import_source("mimic-cxr-jpg", folder, tmp_path / "out", joins=joined, workers=1)
     assert {name: count.first for name, count, _ in imported.defects} == {"chexmask: sides": 3}
     assert defect_rows(imported) == [("chexmask: sides", "s59000001", str(table), "3")]
+
+
+def test_a_missing_file_is_called_missing(tmp_path):
+    with pytest.raises(SourceError, match=r"MIMIC-CXR-JPG\.csv: .*missing"):
+        import_source("chexmask", tmp_path / "MIMIC-CXR-JPG.csv", tmp_path / "out", workers=1)
+
+
+def test_the_description_shows_the_columns_and_a_row():
+    shown = SOURCES["chexmask"].tree
+    for column in (
+        "Dice RCA (Mean)",
+        "Right Lung",
+        "Left Lung",
+        "Heart",
+        "Height",
+        "Width",
+        "dicom_id",
+        "Path",
+    ):
+        assert column in shown

@@ -216,3 +216,14 @@ def test_images_of_chexpert_are_joined_by_their_path(tmp_path):
     }
     assert second.anatomy == ()
     assert defects(imported) == {"chexmask: row": 1}
+
+
+def test_a_file_that_joins_nothing_shows_the_keys_of_both_sides(mimic, tmp_path):
+    path = "files/p19/p19000001/s59000001/zzzz-1.jpg"
+    row = f"zzzz-1,Edema,edema,{path},1,2,3,4,60,50,test"
+    other = write_text(tmp_path / "MS_CXR_Local_Alignment_v1.1.0.csv", PHRASES, row)
+    command = ["import", "mimic-cxr-jpg", str(mimic), "-o", str(tmp_path / "out"), "--workers", "1"]
+    result = CliRunner().invoke(app, [*command, "--with", f"ms-cxr={other}"])
+    (line,) = (line for line in result.stderr.splitlines() if "nothing of ms-cxr was joined" in line)
+    assert "zzzz-1" in line
+    assert "aaaa-1" in line

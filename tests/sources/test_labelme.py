@@ -156,9 +156,9 @@ def test_a_byte_order_mark_and_windows_line_ends_are_read(read):
     [
         ([[10, 20]], "region"),
         ([], "region"),
-        ([[10, 20], [10, 20]], "region"),
+        ([[10, 20], [10, 20]], "no area"),
         ([[10, "20"], [40, 60]], "region"),
-        ([[200, 20], [240, 60]], "region"),
+        ([[200, 20], [240, 60]], "outside"),
         ([[-10, 20], [40, 60]], "cut"),
         (None, "region"),
     ],
@@ -195,5 +195,5 @@ def test_a_normal_flag_beside_a_drawn_finding_is_a_conflict(read):
 def test_shapes_are_counted_from_1_in_both_tables(read):
     outside = RECTANGLE | {"points": [[200, 20], [240, 60]]}
     _, imported = read(a=document(RECTANGLE, outside), b=document(RECTANGLE, {"label": ""}))
-    assert [row[2:] for row in defect_rows(imported) if row[0] == "region"] == [("a.json: shapes", "2")]
+    assert [row[2:] for row in defect_rows(imported) if row[0] == "outside"] == [("a.json: shapes", "2")]
     assert imported.skipped[0].field == "shapes: record 2.label"

@@ -260,7 +260,8 @@ def test_a_missing_table_is_named(tmp_path):
 
 
 def test_the_source_is_restricted(folder, tmp_path):
-    studies = import_studies("mimic-cxr-jpg", folder, tmp_path / "out", workers=1)
+    with pytest.warns(UserWarning, match="1 record skipped"):
+        studies = import_studies("mimic-cxr-jpg", folder, tmp_path / "out", workers=1)
     (info,) = studies.manifest.sources
     assert info.licence == "PhysioNet Credentialed Health Data License 1.5.0"
     assert "MIMIC-CXR-JPG" in info.citation

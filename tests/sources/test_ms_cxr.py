@@ -112,7 +112,8 @@ def test_release_1_0_names_no_patient(tmp_path):
 
 def test_ground_asks_for_the_phrases(folder, tmp_path):
     write_image(folder / PATH, 60, 50)
-    studies = import_studies("ms-cxr", folder, tmp_path / "out", workers=1)
+    with pytest.warns(UserWarning, match="1 record skipped"):
+        studies = import_studies("ms-cxr", folder, tmp_path / "out", workers=1)
     bench = build_ground(studies, tmp_path / "bench", ask="phrase", absent=0, workers=1)
     asked = {case.target: case.steps[0].question for case in bench}
     assert asked.keys() == {"pneumonia", "pleural effusion"}

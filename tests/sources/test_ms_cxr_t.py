@@ -192,7 +192,8 @@ def test_trends_join_the_studies_of_mimic(folder, tmp_path):
 def test_trek_asks_for_the_progression(folder, tmp_path):
     for study, image in (("s59000001", "aaaa-1"), ("s59000002", "bbbb-1"), ("s59000003", "cccc-1")):
         write_image(folder / f"files/p19/p19000001/{study}/{image}.jpg", 60, 50)
-    studies = import_studies("ms-cxr-t", folder, tmp_path / "out", workers=1)
+    with pytest.warns(UserWarning, match="2 records skipped"):
+        studies = import_studies("ms-cxr-t", folder, tmp_path / "out", workers=1)
     bench = build_trek(studies, tmp_path / "bench", workers=1)
     case = next(case for case in bench if case.study == "s59000002")
     assert 5 in {step.stage for step in case.steps}, "stage 5 is the comparison"

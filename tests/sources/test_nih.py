@@ -2,7 +2,9 @@
 
 import pytest
 from tests.sources.files import REAL, boxes, defects, read_studies, skips, write_image, write_text
+from typer.testing import CliRunner
 
+from carina.cli import app
 from carina.sources import SourceError, import_studies
 from carina.sources._study_draft import name_of
 from carina.sources.nih import LABELS
@@ -252,3 +254,15 @@ def test_the_real_images(tmp_path):
     follow_up = studies["00000808_007"]
     assert follow_up.order is not None
     assert follow_up.order < studies["00000808_000"].order
+
+
+def test_a_set_without_its_images_names_the_option_and_exits_with_1(folder, tmp_path):
+    for image in (folder / "images").iterdir():
+        image.unlink()
+    command = ["import", "nih", str(folder), "-o", str(tmp_path / "out"), "--workers", "1"]
+    result = CliRunner().invoke(app, command)
+    assert result.exit_code == 1
+    assert "--missing-images keep" in result.stderr.splitlines()[-1]
+    result = CliRunner().invoke(app, [*command, "--missing-images", "keep"])
+    assert result.exit_code == 0
+    assert "--missing-images" not in result.stderr

@@ -205,7 +205,8 @@ def test_the_real_reports_become_conversations(tmp_path):
     assert sum(item.kind == "no image" for item in imported.skipped) == 48
     assert sum(study.report.text("findings") is not None for study in studies.values()) <= 1680
     assert all(section.text for study in studies.values() for section in study.report.sections)
-    few = import_studies(
-        "openi", REAL / "openi", tmp_path / "few", options={"missing_images": "keep"}, limit=60, workers=1
-    )
+    with pytest.warns(UserWarning, match="skipped"):
+        few = import_studies(
+            "openi", REAL / "openi", tmp_path / "few", options={"missing_images": "keep"}, limit=60, workers=1
+        )
     assert build_trek(few, tmp_path / "bench", workers=1).build_report.conversations > 30

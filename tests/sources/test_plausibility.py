@@ -1,11 +1,14 @@
 """What an import does with images that do not look like what their study says of them."""
 
 import csv
+import shutil
 
 import pytest
 from tests.sources.files import skips, write_text
+from typer.testing import CliRunner
 
-from carina import CarinaError, import_studies
+from carina import CarinaError, check, import_studies
+from carina.cli import app
 from carina.phantom import PhantomOptions, make_studies
 from carina.sources import import_source
 from carina.studies import write_png
@@ -75,3 +78,31 @@ def test_several_workers_find_the_same(table, tmp_path):
 def test_an_unknown_choice_is_refused(table, tmp_path):
     with pytest.raises(CarinaError, match="implausible"):
         import_studies("table", table, tmp_path / "out", implausible="perhaps")
+
+
+@pytest.fixture
+def damaged(table, tmp_path):
+    """The same table and images, of which the second is a file that ends within its pixels."""
+    folder = tmp_path / "own"
+    shutil.copytree(table.parent, folder)
+    image = folder / "b.png"
+    image.write_bytes(image.read_bytes()[:-200])
+    return folder / table.name
+
+
+@pytest.mark.parametrize("implausible", ["report", "exclude", "correct"])
+def test_a_study_whose_image_cannot_be_decoded_is_skipped(damaged, tmp_path, implausible):
+    imported = read(damaged, tmp_path / "out", implausible=implausible)
+    assert [study.id for study in imported.opened()] == ["a"]
+    (skipped,) = imported.skipped
+    assert (skipped.kind, skipped.field, skipped.study) == ("image", "image", "b")
+    assert "b.png" in skipped.reason
+
+
+def test_a_study_whose_image_cannot_be_decoded_is_kept_unopened_and_found_by_check(damaged, tmp_path):
+    imported = read(damaged, tmp_path / "out", implausible="ignore")
+    assert imported.counts.kept == 2
+    (problem,) = check(imported.path).problems
+    assert problem.record == "b"
+    assert "b.png" in problem.message
+    assert CliRunner().invoke(app, ["check", str(imported.path)]).exit_code == 1

@@ -312,9 +312,14 @@ def test_temporary_files_of_a_killed_import_are_removed_by_the_next_one(lines, t
 @pytest.mark.usefixtures("scans")
 def test_progress_counts_records(lines, tmp_path):
     counted = []
-    import_studies(
-        "scans", lines("a", "bad", "b"), tmp_path / "out", workers=1, progress=call_on_advance(counted.append)
-    )
+    with pytest.warns(UserWarning, match="1 record skipped"):
+        import_studies(
+            "scans",
+            lines("a", "bad", "b"),
+            tmp_path / "out",
+            workers=1,
+            progress=call_on_advance(counted.append),
+        )
     assert sum(counted) == 3
 
 
@@ -517,3 +522,19 @@ def test_names_that_are_not_known_are_printed_with_the_nearest_name(lines, tmp_p
         {"kind": "finding", "name": "Edema", "studies": 1, "nearest": "edema"},
         {"kind": "finding", "name": "dragon", "studies": 1, "nearest": None},
     ]
+
+
+READERS = sorted(name for name, one in SOURCES.entries().items() if one.read is not None)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_a_path_that_is_not_there_is_named_as_such(name, tmp_path):
+    with pytest.raises(CarinaError, match="nowhere: no such file or directory"):
+        import_source(name, tmp_path / "nowhere", tmp_path / "out", workers=1)
+
+
+@pytest.mark.parametrize("name", READERS)
+def test_an_empty_folder_is_named_as_such(name, tmp_path):
+    (tmp_path / "bare").mkdir()
+    with pytest.raises(CarinaError, match=r"bare: (an empty folder|is a folder)"):
+        import_source(name, tmp_path / "bare", tmp_path / "out", workers=1)

@@ -13,6 +13,7 @@ import yaml
 from tests.sources.files import defect_rows
 from typer.testing import CliRunner
 
+from carina.audits import AuditOptions, audit_benchmark
 from carina.cases import NoCasesError, open_benchmark
 from carina.cli import app
 from carina.ground import build_ground
@@ -308,8 +309,8 @@ def test_annotators_are_kept_apart(read):
 @pytest.mark.parametrize(
     ("cells", "defect"),
     [
-        ("10,20,-5,40", "region"),
-        ("200,20,30,40", "region"),
+        ("10,20,-5,40", "swapped corners"),
+        ("200,20,30,40", "outside"),
         ("inf,20,30,40", "region"),
         ("1e400,20,30,40", "region"),
         ("10,20,30,", "region"),
@@ -344,9 +345,9 @@ def test_a_defect_is_listed_with_its_file_and_row(read):
         box_form="xywh",
         box_frame="pixels",
     )
-    rows = [row for row in defect_rows(imported) if row[0] == "region"]
-    assert rows == [("region", "b", "table.csv", "5")]
-    ((_, count, _),) = [one for one in imported.defects if one[0] == "region"]
+    rows = [row for row in defect_rows(imported) if row[0] == "swapped corners"]
+    assert rows == [("swapped corners", "b", "table.csv", "5")]
+    ((_, count, _),) = [one for one in imported.defects if one[0] == "swapped corners"]
     assert (count.times, count.records, count.first) == (1, 1, 5)
 
 
@@ -1111,7 +1112,11 @@ def test_boxes_in_another_form_are_suspected(read, form):
     _, imported = read(f"image,finding,bbox_x,bbox_y,bbox_w,bbox_h\n{rows[form]}", box_form=form)
     notice = imported.notices[-1]
     assert "--box-form" in notice
-    _, imported = read("image,finding,x,y,w,h\n" + "a.png,Mass,1,2,3,4\n" * 3 + "a.png,Mass,90,2,30,4\n")
+    _, imported = read(
+        "image,finding,x,y,w,h\n"
+        + "".join(f"a.png,Mass,{n},2,3,4\n" for n in (1, 2, 3))
+        + "a.png,Mass,90,2,30,4\n"
+    )
     assert defects(imported)["cut"] == 1
     assert imported.notices == ()
 
@@ -1289,7 +1294,7 @@ def test_regions_of_readers_for_comparison_count_as_regions(read):
         box_frame="pixels",
     )
     # The nodule is no part of the study: that it is cut off is no matter.
-    assert defects(imported) == {"region": 1, "cut": 2, "conflict": 1}
+    assert defects(imported) == {"outside": 1, "cut": 2, "conflict": 1}
     assert imported.counts.regions == 2
     assert any("2 of 3 regions are cut off" in notice for notice in imported.notices)
 
@@ -1315,3 +1320,217 @@ def test_a_mask_of_another_size_says_so(read, images):
     sentence = "masks of another size than their image are left out, 1 of 2 regions"
     assert any(sentence in notice for notice in imported.notices)
     assert not any("--box-form" in notice for notice in imported.notices)
+
+
+# ---- names that are not known --------------------------------------------------------------------------------------
+
+MISSPELT = (
+    "image,patient,label,x,y,w,h\n"
+    "a.png,p1,Pneumona,1,2,30,40\n"
+    "b.png,p2,Pneumonia,1,2,30,40\n"
+    "c.png,p3,Erguß,1,2,30,40\n"
+)
+
+
+@pytest.mark.parametrize("looked_for", ["listed", "every"])
+def test_a_known_name_is_not_absent_where_a_misspelt_one_is_recorded(read, looked_for):
+    studies, imported = read(MISSPELT, looked_for=looked_for)
+    # What pneumonia is a kind of is not absent either; "erguß" is close to no known name.
+    known = {name: certainty_of(study, "pneumonia") for name, study in studies.items()}
+    assert known == {"a": None, "b": "present", "c": "absent"}
+    assert "pneumonia" in studies["a"].assessed.disputed
+    assert certainty_of(studies["a"], "erguß") == "absent"
+    assert [row[1::2] for row in defect_rows(imported) if row[0] == "near name"] == [("a", "2")]
+
+
+def test_a_misspelt_name_is_not_absent_where_the_known_one_is_recorded(read):
+    studies, _ = read(MISSPELT, looked_for="listed")
+    known = {name: certainty_of(study, "pneumona") for name, study in studies.items()}
+    assert known == {"a": "present", "b": None, "c": "absent"}
+
+
+@pytest.mark.parametrize("looked_for", ["listed", "every"])
+def test_no_negative_probe_asks_for_a_name_close_to_what_is_recorded(read, tmp_path, looked_for):
+    _, imported = read(MISSPELT, looked_for=looked_for)
+    bench = build_ground(imported.out, tmp_path / "bench", workers=1)
+    asked = {(case.study, case.target) for case in bench if case.path == "absent"}
+    assert not asked & {("a", "pneumonia"), ("b", "pneumona")}
+    assert asked & {("c", "pneumonia"), ("c", "pneumona")}
+
+
+def test_the_first_row_of_a_near_name_is_named_where_readers_vote(read):
+    _, imported = read(
+        "image,annotator,label\na.png,R1,Mass\na.png,R2,Pneumona\na.png,R1,Pneumona\n", looked_for="listed"
+    )
+    assert [row[1::2] for row in defect_rows(imported) if row[0] == "near name"] == [("a", "3")]
+
+
+def test_labels_are_mapped_by_a_file_or_by_the_map_of_columns(read, tmp_path):
+    names = {"Pneumona": "pneumonia", "Erguß": "pleural effusion"}
+    file = _write(tmp_path / "names.yaml", yaml.safe_dump(names))
+    columns = _write(
+        tmp_path / "columns.yaml",
+        yaml.safe_dump(
+            {
+                "image": "image",
+                "label": "label",
+                "box": {"columns": ["x", "y", "w", "h"]},
+                "names": names,
+                "looked_for": "listed",
+            }
+        ),
+    )
+    for options in ({"categories": file, "looked_for": "listed"}, {"columns": columns}):
+        studies, imported = read(MISSPELT, **options)
+        found = {name: [(f.name, f.label) for f in study.findings] for name, study in studies.items()}
+        assert found == {
+            "a": [("pneumonia", "Pneumona")],
+            "b": [("pneumonia", "Pneumonia")],
+            "c": [("pleural effusion", "Erguß")],
+        }
+        assert studies["a"].assessed.listed == ("pleural effusion", "pneumonia")
+        assert not imported.unknown_names
+        assert "near name" not in defects(imported)
+
+
+def test_the_file_of_names_is_written_into_the_map_of_columns(read, tmp_path):
+    file = _write(tmp_path / "names.yaml", "Pneumona: pneumonia\n")
+    _, imported = read(MISSPELT, categories=file)
+    again, _ = read(MISSPELT, columns=imported.out / "columns.yaml")
+    assert [f.name for f in again["a"].findings] == ["pneumonia"]
+
+
+def test_a_name_that_the_user_confirms_is_meant_as_it_is(read, tmp_path):
+    file = _write(tmp_path / "names.yaml", "Pneumona: pneumona\n")
+    studies, imported = read(MISSPELT, categories=file, looked_for="listed")
+    assert certainty_of(studies["a"], "pneumonia") == "absent"
+    assert [unknown.name for unknown in imported.unknown_names] == ["erguß"]
+    assert open_studies(imported.out).manifest.options["confirmed_names"] == ["pneumona"]
+
+
+def test_a_label_that_the_map_leaves_out_is_no_vote_and_no_finding(read, tmp_path):
+    file = _write(tmp_path / "names.yaml", "Marker: null\n")
+    for table in (
+        "image,label\na.png,Marker|Mass\n",
+        "image,annotator,label\na.png,R1,Marker\na.png,R2,Mass\na.png,R1,Mass\n",
+    ):
+        studies, _ = read(table, categories=file, looked_for="listed")
+        assert [f.name for f in studies["a"].findings] == ["mass"]
+        assert studies["a"].assessed.listed == ("mass",)
+
+
+def test_an_unknown_field_of_the_map_names_the_known_ones(read, tmp_path):
+    columns = _write(tmp_path / "columns.yaml", "image: image\ncategories: {A: b}\n")
+    with pytest.raises(SourceError, match=r"categories.*names"):
+        read(MISSPELT, columns=columns)
+
+
+def test_the_command_line_names_the_option_that_maps_names(tmp_path, images):
+    table = _write(tmp_path / "table.csv", MISSPELT)
+    arguments = ["import", "table", str(table), "--images", str(images), "-o", str(tmp_path / "out")]
+    result = CliRunner().invoke(app, arguments)
+    assert "did you mean 'pneumonia'" in result.stderr
+    assert "--categories" in result.stderr
+
+
+def test_build_and_audit_name_targets_that_are_not_known(read, tmp_path):
+    _, imported = read(MISSPELT, looked_for="listed")
+    result = CliRunner().invoke(app, ["build", "ground", str(imported.out), "-o", str(tmp_path / "bench")])
+    (line,) = (line for line in result.stderr.splitlines() if line.startswith("Notice: pneumona:"))
+    assert "did you mean 'pneumonia'" in line
+    assert open_benchmark(tmp_path / "bench").build_report.unknown_targets == {
+        "erguß": None,
+        "pneumona": "pneumonia",
+    }
+    gate = audit_benchmark(tmp_path / "bench", AuditOptions(gates=("known-targets",))).gates[0]
+    assert (gate.status, gate.count, gate.n) == ("warn", 2, 3)
+
+
+def test_build_and_audit_accept_names_that_the_user_has_confirmed(read, tmp_path):
+    file = _write(tmp_path / "names.yaml", "{Pneumona: pneumona, Erguß: pleural effusion}\n")
+    _, imported = read(MISSPELT, categories=file, looked_for="listed")
+    bench = build_ground(imported.out, tmp_path / "bench", workers=1)
+    assert bench.build_report.unknown_targets == {}
+    gate = audit_benchmark(tmp_path / "bench", AuditOptions(gates=("known-targets",))).gates[0]
+    assert (gate.status, gate.count) == ("pass", 0)
+
+
+# ---- regions that cannot be used -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("corners", "defect"),
+    [
+        ("60,10,20,50", "swapped corners"),
+        ("20,50,60,10", "swapped corners"),
+        ("110,10,130,50", "outside"),
+        ("-30,10,-2,50", "outside"),
+        ("20,10,20,50", "no area"),
+        ("20,10,nan,50", "region"),
+    ],
+)
+def test_a_box_that_cannot_be_used_says_why(read, tmp_path, corners, defect):
+    studies, imported = read(
+        f"image,patient,label,x1,y1,x2,y2\na.png,p1,Mass,{corners}\nb.png,p2,Mass,1,2,3,4\n"
+    )
+    assert boxes_of(studies["a"]) == []
+    assert [f.name for f in studies["a"].findings] == ["mass"]
+    assert [(row[0], row[3]) for row in defect_rows(imported)] == [(defect, "2")]
+    bench = build_ground(imported.out, tmp_path / "bench", workers=1)
+    (reason,) = bench.build_report.targets[0].left_out
+    assert "defects.csv" in reason
+
+
+def test_a_region_that_was_drawn_twice_alike_is_used_once(read):
+    table = (
+        "image,annotator,label,x,y,w,h\n"
+        "a.png,R1,Mass,1,2,30,40\na.png,R1,Mass,1,2,30,40\na.png,R2,Mass,1,2,30,40\na.png,R1,Mass,5,2,30,40\n"
+    )
+    studies, imported = read(table)
+    assert [(box, reader) for _, box, reader in boxes_of(studies["a"])] == [
+        ((1, 2, 30, 40), "R1"),
+        ((1, 2, 30, 40), "R2"),
+        ((5, 2, 30, 40), "R1"),
+    ]
+    assert [(row[0], row[3]) for row in defect_rows(imported) if row[0] == "duplicate"] == [
+        ("duplicate", "3")
+    ]
+
+
+# ---- what is said about it -----------------------------------------------------------------------------------------
+
+
+def test_python_warns_once_of_all_that_the_command_line_prints(tmp_path, images):
+    table = tmp_path / "t.csv"
+    text = (
+        "image;patient;label;x;y;w;h\n"
+        "a.png;p;Pneumona;1,5;2;3;4\na.png;p;Erguß;90;2;-3;4\nb.png;p;Mass;190;2;30;4\nx.png;p;Mass;1;2;3;4\n"
+    )
+    table.write_bytes(text.encode("cp1252"))
+    with pytest.warns(UserWarning, match="table:") as caught:
+        import_studies("table", table, tmp_path / "out", images=images, workers=1)
+    (warning,) = caught
+    for part in (
+        "cp1252", "--decimal", "1 record skipped", "x.png", "2 regions left out", "'pneumona'", "'pneumonia'",
+    ):  # fmt: skip
+        assert part in str(warning.message)
+
+
+def test_labels_of_no_finding_that_are_used_for_nothing_name_the_option(read):
+    table = "image,label\na.png,No Finding\nb.png,Mass\nc.png,Normal\nd.png,No Finding\n"
+    _, imported = read(table)
+    ((_, count, done),) = [one for one in imported.defects if one[0] == "no finding unused"]
+    assert (count.times, count.first) == (2, 2)
+    assert "--looked-for" in done
+    _, imported = read(table, looked_for="listed")
+    assert "no finding unused" not in defects(imported)
+
+
+def test_findings_that_nobody_looked_for_are_one_line(read, tmp_path):
+    _, imported = read(
+        "image,label,x,y,w,h\na.png,Mass,1,2,30,40\nb.png,Nodule,1,2,30,40\nc.png,Edema,1,2,30,40\n"
+    )
+    result = CliRunner().invoke(app, ["build", "ground", str(imported.out), "-o", str(tmp_path / "bench")])
+    (line,) = (line for line in result.stderr.splitlines() if "nobody looked for it" in line)
+    assert line.startswith("3 findings without negative probes from")
+    assert "--looked-for" in line

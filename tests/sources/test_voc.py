@@ -133,12 +133,12 @@ def test_a_file_that_cannot_be_used_is_skipped_with_a_reason(read, tmp_path, tex
 @pytest.mark.parametrize(
     ("box", "defect"),
     [
-        ((40, 21, 11, 60), "region"),
+        ((40, 21, 11, 60), "swapped corners"),
         (("nan", 21, 40, 60), "region"),
         (("", 21, 40, 60), "region"),
         (("left", 21, 40, 60), "region"),
         (("1e999", 21, "1e999", 60), "region"),
-        ((500, 500, 600, 600), "region"),
+        ((500, 500, 600, 600), "outside"),
         ((-20, 21, 40, 60), "cut"),
         ((11, 21, 400, 60), "cut"),
     ],

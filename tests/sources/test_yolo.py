@@ -150,15 +150,15 @@ def test_a_wrong_line_skips_the_image_with_the_line(read, line, kind):
 @pytest.mark.parametrize(
     ("line", "defect"),
     [
-        ("0 0.25 0.5 -0.3 0.5", "region"),
-        ("0 0.25 0.5 0 0", "region"),
-        ("0 7 7 0.1 0.1", "region"),
+        ("0 0.25 0.5 -0.3 0.5", "swapped corners"),
+        ("0 0.25 0.5 0 0", "no area"),
+        ("0 7 7 0.1 0.1", "outside"),
         ("0 nan 0.5 0.3 0.5", "region"),
         ("0 inf 0.5 0.3 0.5", "region"),
         ("0 1e400 0.5 0.3 0.5", "region"),
         ("0 0.1 0.1 0.1 nan 0.2 0.2", "region"),
         ("0 0.05 0.5 0.3 0.5", "cut"),
-        ("0 0.1 0.1 0.1 0.1 0.1 0.1", "region"),
+        ("0 0.1 0.1 0.1 0.1 0.1 0.1", "no area"),
     ],
     ids=[
         "negative",

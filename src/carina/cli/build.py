@@ -510,13 +510,26 @@ def _print_ground(bench: "Benchmark", report: "GroundBuildReport") -> None:
         ("finding", "present", "absent"),
         [[item.target, str(item.present), str(item.absent)] for item in report.targets],
     )
+    for name, nearest in report.unknown_targets.items():
+        meant = f", did you mean {nearest!r}?" if nearest else "."
+        print_line(
+            f"Notice: {name}: asked about, although this is not a known name{meant} Say at import what it means",
+            err=True,
+        )
     for item in report.targets:
         for reason, number in item.left_out.items():
             print_line(f"{item.target}: {number} left out: {reason} (skipped.csv)", err=True)
-        unknown = item.no_controls.get(NOT_LOOKED_FOR, 0)
-        if unknown:
-            studies = format_count(unknown, "study", "studies")
-            print_line(f"{item.target}: no negative probe from {studies}: {NOT_LOOKED_FOR}{remedy}", err=True)
+    unknown = {
+        item.target: number for item in report.targets if (number := item.no_controls.get(NOT_LOOKED_FOR, 0))
+    }
+    if unknown:
+        studies = format_count(max(unknown.values()), "study", "studies")
+        upto = "up to " if len(set(unknown.values())) > 1 else ""
+        print_line(
+            f"{format_count(len(unknown), 'finding')} without negative probes from {upto}{studies}: "
+            f"{NOT_LOOKED_FOR}{remedy}",
+            err=True,
+        )
     for one in report.presence:
         alpha = "" if one.alpha is None else f", Krippendorff's alpha {one.alpha:.2f}"
         images = format_count(one.images, "study", "studies")

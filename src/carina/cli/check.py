@@ -14,10 +14,11 @@ from carina.store.counts import format_count
 from carina.store.errors import CarinaError
 
 if TYPE_CHECKING:
+    from carina.store import Problem
     from carina.studies.collection import PatientInSplits
 
-_MOST_PATIENTS: Final = 20
-"""Patients in several splits that are printed."""
+_MOST: Final = 20
+"""Problems that are printed, and notices of each kind."""
 
 
 def register(app: typer.Typer) -> None:
@@ -37,11 +38,15 @@ def check(
             "impossible lungs): list them, count them as problems, or do not look.",
         ),
     ] = "report",
+    all_: Annotated[
+        bool,
+        typer.Option("--all", help="Print all problems and notices, not only the first 20 of each kind."),
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Check a study set or benchmark for damage.
 
-    Reads every part and row, and opens every image. Prints one line per problem, and exits with code 1 if there are
+    Reads every part and row, and decodes every image. Prints the first 20 problems, and exits with code 1 if there are
     any. Names of findings, devices and anatomy that are not known are listed with the nearest known name, and are no
     problem; nor are patients whose studies are in different splits, nor images of studies that look implausible,
     unless --implausible fail is given. `carina run`, `explain` and `export` refuse a benchmark in which --no-files
@@ -51,6 +56,7 @@ def check(
     Examples:
       carina check my-studies
       carina check my-studies --no-files       quick, for a set with many images
+      carina check my-studies --all            all problems, for a set with many
       carina check my-benchmark --images elsewhere/images --json
     """
     from carina.cases import check as check_set
@@ -64,8 +70,9 @@ def check(
         images=images,
         files=files,
         implausible=cast("Any", implausible),  # checked by the function
-        on_problem=None if json else lambda problem: print_line(problem.message),
+        on_problem=None if json else _ProblemPrinter(None if all_ else _MOST).print_problem,
     )
+    limit, others = (None if all_ else _MOST), "--all prints all of them"
     record = {"studies": "study", "cases": "case"}[result.noun]
     if json:
         problems = [{"message": each.message, record: each.record} for each in result.problems]
@@ -80,21 +87,36 @@ def check(
         listed = of_studies if record == "study" else {}
         print_json({result.noun: result.records, "problems": problems, **listed})
     else:
-        print_unknown_names(result.unknown_names)
+        if limit is not None and len(result.problems) > limit:
+            print_line(f"... and {len(result.problems) - limit} more problems; {others}")
+        print_unknown_names(result.unknown_names, limit=limit, more=f"the set; {others}")
         if implausible == "report":
-            print_implausible([each.message for each in result.implausible])
-        _print_patients(result.patients_in_several_splits)
+            print_implausible([each.message for each in result.implausible], limit=limit, more=others)
+        _print_patients(result.patients_in_several_splits, limit)
         if result.is_sound:
             print_line(f"{format_count(result.records, record, result.noun)}: nothing wrong", err=True)
     if not result.is_sound:
         raise typer.Exit(1)
 
 
-def _print_patients(patients: Sequence["PatientInSplits"]) -> None:
-    for each in patients[:_MOST_PATIENTS]:
+class _ProblemPrinter:
+    """Prints problems as they are found, up to a number of them; None for all."""
+
+    def __init__(self, limit: int | None) -> None:
+        self._limit = limit
+        self._found = 0
+
+    def print_problem(self, problem: "Problem") -> None:
+        self._found += 1
+        if self._limit is None or self._found <= self._limit:
+            print_line(problem.message)
+
+
+def _print_patients(patients: Sequence["PatientInSplits"], limit: int | None) -> None:
+    for each in patients[:limit]:
         print_line(f"Notice: {each.message}", err=True)
-    if len(patients) > _MOST_PATIENTS:
+    if limit is not None and len(patients) > limit:
         print_line(
-            f"... and {len(patients) - _MOST_PATIENTS} more patients in several splits; --json lists all of them",
+            f"... and {len(patients) - limit} more patients in several splits; --all prints all of them",
             err=True,
         )

@@ -221,6 +221,7 @@ def _print_run(run: "MapRun") -> None:
 
 def _remarks(scoring: "Scoring") -> Iterator[str]:
     yield f"{scoring.model}, {scoring.method}: {format_count(scoring.scored, 'map')} of present findings scored"
+    yield from scoring.notes
     if scoring.tuned_on is not None:
         yield f"thresholds tuned on {format_count(scoring.tuned, 'map')} of split {scoring.tuned_on}"
     if scoring.shared:

@@ -240,7 +240,9 @@ def _print(imported: "Imported") -> None:
         print_table(("defect", "times", "records", "first record", "what was done"), rows)
     if counts.unmapped:
         print_line(f"Unmapped fields: {', '.join(sorted(counts.unmapped))}", err=True)
-    print_unknown_names(imported.unknown_names, limit=_LISTED, more="import.json")
+    print_unknown_names(
+        imported.unknown_names, limit=_LISTED, more="import.json", remedy=_explain_mapping(source)
+    )
     print_implausible(
         [f"{each.problem.message}; {each.done}" for each in imported.implausible],
         limit=_LISTED,
@@ -272,6 +274,14 @@ def _print(imported: "Imported") -> None:
         print_line(imported.path)
     for notice in imported.notices:
         print_line(notice, err=True)
+
+
+def _explain_mapping(source: "Source") -> str:
+    """How the user says what names mean that are not known; empty for sources that take no map of names."""
+    if not any(option.name == "categories" for option in source.options):
+        return ""
+    also = ", or with `names:` in a copy of columns.yaml (--columns)" if source.plan is not None else ""
+    return f"say what such names mean with --categories FILE{also}"
 
 
 def _print_cells(imported: "Imported") -> None:

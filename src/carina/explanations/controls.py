@@ -4,7 +4,7 @@
 |---|---|
 | uniform | the same everywhere |
 | centre | a Gaussian in the middle of the image, a quarter of each side wide |
-| lungs | share of a cell that the lungs cover; uniform where the lungs are unknown |
+| lungs | share of a cell that the lungs cover; uniform where they are unknown, left out where no image has them |
 | mean-region | how often the finding covers a cell in other patients; any finding where no other patient has it |
 | random | independent noise for each probe |
 | oracle | share of a cell that the truth covers |
@@ -24,8 +24,9 @@ from carina.store.errors import CarinaError
 from carina.store.seeding import rng
 from carina.studies import Region
 
+LUNGS: Final = "lungs"
 MEAN_REGION: Final = "mean-region"
-CONTROLS: Final = ("uniform", "centre", "lungs", MEAN_REGION, "random", "oracle")
+CONTROLS: Final = ("uniform", "centre", LUNGS, MEAN_REGION, "random", "oracle")
 FOLDS: Final = 5
 """Number of groups of patients; the mean region for one group is computed from the others."""
 _MEAN_REGION_SIDE: Final = 32

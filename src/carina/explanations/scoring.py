@@ -16,12 +16,20 @@ import numpy as np
 import polars as pl
 
 from carina.cases import Benchmark, Case, open_benchmark
-from carina.explanations.controls import CONTROLS, MEAN_REGION, MeanRegions, collect_mean_regions, control_map
+from carina.explanations.controls import (
+    CONTROLS,
+    LUNGS,
+    MEAN_REGION,
+    MeanRegions,
+    collect_mean_regions,
+    control_map,
+)
 from carina.explanations.explainer import Probe
 from carina.explanations.maps import LocalisationMap, Maps, open_maps
 from carina.explanations.probe import read_probe_case
 from carina.explanations.recognition import Recognition, recognition
 from carina.ground import PRESENT
+from carina.ground.facts import GroundCaseFacts
 from carina.maps.pointing import Box
 from carina.maps.profiles import find_variants
 from carina.maps.rules import GridName, SelectedOn, SelectedThreshold
@@ -29,6 +37,7 @@ from carina.maps.score import Scorer
 from carina.maps.summary import Cell, Row
 from carina.maps.tuning import Thresholds
 from carina.models.frame import Frame, Map
+from carina.store.counts import format_count
 from carina.store.documents import read_json
 from carina.store.errors import CarinaError
 from carina.store.files import sha256, write_bytes
@@ -99,6 +108,8 @@ class Scoring(msgspec.Struct, frozen=True, kw_only=True):
     """SHA-256 of the parts of the maps."""
     made_of: str
     """Digest of everything that decides the scores."""
+    notes: tuple[str, ...] = ()
+    """What to know about the controls, in sentences."""
     tables: dict[str, str]
     """SHA-256 of `scores.parquet` and `summary.parquet`."""
 
@@ -116,6 +127,26 @@ class _Truth:
     lungs: Region | None
     size: tuple[int, int]
     """Height and width of the image in whose pixels the map is scored."""
+
+
+def _choose_controls(
+    bench: Benchmark, maps: Maps, controls: Sequence[str]
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The controls without the lungs where no image has them, which would be another uniform map; and what to know."""
+    is_model = str(maps.manifest.options["model"]) == f"control/{LUNGS}"
+    if LUNGS not in controls and not is_model:
+        return tuple(controls), ()
+    present = {record.id for record in maps if record.present}
+    known = sum(case.id in present and GroundCaseFacts.of(case).region(LUNGS) is not None for case in bench)
+    if known == len(present):
+        return tuple(controls), ()
+    if not known and not is_model:
+        note = f"control/{LUNGS} is left out: no lungs in this set"
+        return tuple(name for name in controls if name != LUNGS), (note,)
+    number = format_count(len(present) - known, "map")
+    return tuple(controls), (
+        f"control/{LUNGS}: uniform on {number} of {len(present)}, without lungs in this set",
+    )
 
 
 def score_map_run(
@@ -153,7 +184,10 @@ def score_map_run(
     _check_benchmark(bench, maps)
     if tune_on is not None:
         _check_split(tune_on, [(record.split, record.present) for record in maps], maps.directory)
-    sources = (MODEL, *(f"control/{name}" for name in controls))
+    used, notes = _choose_controls(bench, maps, controls)
+    if len(used) < len(controls):
+        progress(len(controls) - len(used))
+    sources = (MODEL, *(f"control/{name}" for name in used))
     # Checksums of the maps themselves: a map whose image could not be read before may exist by now.
     checksums = tuple(part.sha256 for part in maps.manifest.parts)
     decisive = (__version__, VERSION, checksums, profile_name, tune_on, sources, seed, replicates)
@@ -211,6 +245,7 @@ def score_map_run(
         parts=checksums,
         made_of=made_of,
         tables=_checksums(maps.directory),
+        notes=notes,
     )
     write_bytes(maps.directory / SCORING, msgspec.json.format(msgspec.json.encode(scoring), indent=1) + b"\n")
     return scoring

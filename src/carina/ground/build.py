@@ -43,10 +43,11 @@ from carina.store.workers import in_order
 from carina.studies import Studies, Study
 from carina.studies.lookalikes import look_alike
 from carina.studies.readers import BOX_OVERLAP, presence_votes, silent_readers
-from carina.studies.terms import find_term
+from carina.studies.rejected_regions import list_studies_with_rejected_regions
+from carina.studies.terms import CONFIRMED, find_term, is_known_name, nearest_term
 from carina.studies.vocabulary import SHORT_NAMES
 
-PROTOCOL_VERSION: Final = 5
+PROTOCOL_VERSION: Final = 6
 """Raised when the same studies, seed and options give other probes."""
 PART_SIZE: Final = 512
 UNSORTED: Final = ".unsorted"
@@ -175,19 +176,30 @@ def _build(
     progress: Callable[[int], object],
 ) -> None:
     options = _resolve_targets(studies, options)
+    confirmed = studies.manifest.options.get(CONFIRMED, [])
     provenance = provenance_of(
         studies,
         directory,
         command=f"carina build ground {studies.directory.resolve().name} --seed {options.seed}",
         seed=options.seed,
-        options={"protocol": "ground", "version": PROTOCOL_VERSION, **asdict(options)},
+        options={
+            "protocol": "ground",
+            "version": PROTOCOL_VERSION,
+            **asdict(options),
+            **({CONFIRMED: confirmed} if confirmed else {}),
+        },
     )
     with open_build(studies, directory, provenance, notes=(UNSORTED,)) as build:
         earlier = read_finished(build, GroundBuildReport)
         if earlier is not None:
             progress(earlier[0].counts.cases)
             return
-        found = find_candidates(_number_studies(studies, options), options, names=_list_present(studies))
+        found = find_candidates(
+            _number_studies(studies, options),
+            options,
+            names=_list_present(studies),
+            rejected=list_studies_with_rejected_regions(studies.directory),
+        )
         chosen = select_probes(found, options)
         tasks = (
             _Task(str(studies.directory.resolve()), chosen[start : start + PART_SIZE], options, on_error)
@@ -206,7 +218,7 @@ def _build(
             ]
 
         def write_beside(manifest: Manifest) -> None:
-            write_report(directory, _make_report(found, manifest))
+            write_report(directory, _make_report(found, manifest, confirmed))
             write_skipped(directory, ("study", "target", "reason"), sorted(found.skipped))
             write_conflicts(directory, found.conflicts)
 
@@ -312,7 +324,7 @@ def _make_probe(study: Study, chosen: SelectedProbe, options: GroundOptions) -> 
     )
 
 
-def _make_report(found: ProbeCandidates, manifest: Manifest) -> GroundBuildReport:
+def _make_report(found: ProbeCandidates, manifest: Manifest, confirmed: Collection[str]) -> GroundBuildReport:
     left_out = Counter((target, reason) for _, target, reason in found.skipped)
     names = sorted({*found.present, *(target for target, _ in left_out)})
     built = manifest.counts.cells
@@ -329,6 +341,13 @@ def _make_report(found: ProbeCandidates, manifest: Manifest) -> GroundBuildRepor
             )
             for name in names
         ),
+        unknown_targets={
+            name: nearest_term(name, kind="finding")
+            for name in names
+            if name not in confirmed
+            and not is_known_name(name, "finding")
+            and built.get(f"{name}/present", 0) + built.get(f"{name}/absent", 0)
+        },
         presence=tuple(_measure_presence(found, name) for name in names if name in found.votes),
     )
 

@@ -39,5 +39,8 @@ class GroundBuildReport(BuildReport, frozen=True, kw_only=True):
     """`build.json` of a ground benchmark."""
 
     targets: tuple[TargetReport, ...]
+    unknown_targets: dict[str, str | None] = msgspec.field(default_factory=dict)
+    """Findings with probes whose names are not known and that the user has not mapped at import, each with the nearest
+    known name."""
     presence: tuple[PresenceAgreement, ...] = ()
     """Agreement of readers on presence, by finding; empty where the source does not say who looked."""

@@ -29,10 +29,12 @@ from carina.studies.readers import presence_votes
 FRONTAL: Final = ("PA", "AP", "unknown")
 UNCERTAIN: Final = "uncertain"
 NOT_DRAWN: Final = "not drawn"
+REJECTED: Final = "not drawn, as defects.csv of the import lists a region of the study that was rejected"
 NO_IMAGE: Final = "no image of a view that is asked about"
 NO_PHRASE: Final = "no sentence of the report states it alone"
 ALIKE: Final = "something there may be called by its name"
 ELSEWHERE: Final = "another study of the patient has it"
+MISSPELT: Final = "a name that is not known may be a misspelling of it"
 _RANK: Final = 16
 """Bytes of a digest that decide the random order; no two probes share as many."""
 _ROW: Final = np.dtype(
@@ -130,6 +132,8 @@ class ProbeCandidates:
     conflicts: list[Conflict] = field(default_factory=list)
     """Findings that the report and the records of a study contradict each other about."""
     studies: int = 0
+    rejected: Collection[str] = ()
+    """Ids of the studies of which the import has left a region out."""
 
     def number_patient(self, patient: str) -> int:
         """The number of a patient."""
@@ -169,7 +173,11 @@ class SelectedProbes(Sequence[SelectedProbe]):
 
 
 def find_candidates(
-    studies: Iterable[tuple[int, Study]], options: GroundOptions, *, names: Collection[str] = ()
+    studies: Iterable[tuple[int, Study]],
+    options: GroundOptions,
+    *,
+    names: Collection[str] = (),
+    rejected: Collection[str] = (),
 ) -> ProbeCandidates:
     """Positive and negative probes that the studies allow, and the reasons where they allow none.
 
@@ -177,8 +185,9 @@ def find_candidates(
         studies: Studies with their places in the set.
         options: Options of the build.
         names: Findings that any study of the set has; negative probes ask for them where they are not recorded.
+        rejected: Ids of the studies of which the import has left a region out.
     """
-    candidates = ProbeCandidates()
+    candidates = ProbeCandidates(rejected=rejected)
     wanted = frozenset(name for name in names if not options.targets or name in options.targets)
     for place, stored in studies:
         candidates.studies += 1
@@ -203,6 +212,8 @@ def find_candidates(
             if "present" in certainties and name in recorded:
                 _add_present(candidates, (place, study), name, certainties, options)
         silent = wanted.difference(by_name, study.assessed.disputed)
+        for name in sorted(wanted.intersection(stored.assessed.disputed).difference(by_name)):
+            candidates.not_absent[name, MISSPELT] += 1
         absent = absent_if_silent(study, silent, "finding")
         for name in sorted(absent):
             _add_absent(candidates, place, study, name, options)
@@ -305,7 +316,8 @@ def _add_present(
     readers = {image.key: _list_readers(present, image, options) for image in images}
     there = [image for image in images if readers[image.key]]
     if not there:
-        candidates.skipped.append((study.id, name, NOT_DRAWN if images else NO_IMAGE))
+        reason = REJECTED if study.id in candidates.rejected else NOT_DRAWN
+        candidates.skipped.append((study.id, name, reason if images else NO_IMAGE))
         return
     asked = [Wanted(name)] if options.ask == "finding" else _find_phrases(study, present)
     probes = candidates.present[name]

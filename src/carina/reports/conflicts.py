@@ -16,7 +16,7 @@ from carina.studies.terms import ancestors
 from carina.studies.vocabulary import BodySide, Certainty
 
 AnyThing = TypeVar("AnyThing", bound=Finding | Device)
-IN_CONFLICT: Final = "the report contradicts what is recorded"
+IN_CONFLICT: Final = "what is recorded of it is disputed"
 """Why builds do not ask about a finding or device."""
 
 replace = msgspec.structs.replace

@@ -8,11 +8,14 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Final, NamedTuple, TypeAlias, TypeVar
 
+import msgspec
 import numpy as np
 from msgspec import Meta
 from numpy.typing import ArrayLike
 
+from carina.sources._defects import RecordPlace
 from carina.sources._record import RecordError, SourceError, describe, printable
+from carina.sources._source import Repaired
 from carina.sources._study_draft import DEFECTS as DRAFT_DEFECTS
 from carina.sources._study_draft import (
     Drawing,
@@ -28,18 +31,35 @@ from carina.store.errors import CarinaError
 from carina.store.files import sha256
 from carina.store.layout import what_is
 from carina.studies.image_files import inside
-from carina.studies.model import Assessed, Image
+from carina.studies.model import Assessed, Image, Study
 from carina.studies.region import Region
-from carina.studies.terms import find_term, read_label
+from carina.studies.terms import ancestors, find_term, is_kind_of, list_nearest_terms, read_label
 from carina.studies.vocabulary import Certainty, Drawn, Scope, Split
 
 T = TypeVar("T")
 
 IMAGE_ENDINGS: Final = (".png", ".jpg", ".jpeg", ".tif", ".tiff")
 """Endings of image files that Carina reads, in lower case."""
+SWAPPED, OUTSIDE, NO_AREA, DUPLICATE = "swapped corners", "outside", "no area", "duplicate"
+"""Defects of boxes and polygons that can be read."""
+UNUSED: Final = "no finding unused"
+"""The defect of a label that states that nothing was found, where nobody says what was looked for."""
+NEAR_NAME: Final = "near name"
+"""The defect of a finding whose name is not known, but close to a known one."""
 DEFECTS: Final[Mapping[str, str]] = {
     **DRAFT_DEFECTS,
+    "region": "a box, polygon, mask or point that cannot be read, such as one with a number missing, or a mask without "
+    "a pixel, is left out",
+    SWAPPED: "a box whose second corner lies left of or above its first, or whose width or height is negative, is left "
+    "out",
+    OUTSIDE: "a box or polygon that lies outside of its image altogether is left out",
+    NO_AREA: "a box or polygon without area is left out",
+    DUPLICATE: "a region that its annotator drew twice, exactly alike, is used once",
+    UNUSED: "a label such as 'No finding' is used for nothing, since nobody says what was looked for: say it with "
+    "--looked-for",
     "category": "a region or label whose category the map leaves out is not used",
+    NEAR_NAME: "a name that is not known is kept; the known name that it is close to, and what that is a kind of, do "
+    "not count as absent in the study",
     "patient": "the patient is unknown: the study counts as the only one of its patient",
 }
 """Defects that an `ImageSetDraft` counts, for the decorator of a source."""
@@ -321,12 +341,58 @@ class ImageSetDraft(StudyDraft):
         super().__init__(
             study_id, patient=patient or study_id, source=source, number=number, file=file, names=names
         )
+        self._cause: str | None = None
+        """Why the region that is being drawn cannot be used, where its points show that."""
+        self._first_places: dict[str, RecordPlace] = {}
+        """By name, where it is first said to be present or uncertain."""
         if patient is None:
             self.defects["patient"] += 1
 
+    def finish(self, *, assessed: Assessed | None = None) -> Study | Repaired:
+        """As `StudyDraft.finish`; a known name that an unknown one is close to does not count as absent.
+
+        "Pneumona" may be a misspelt pneumonia, so that nobody knows of pneumonia in that study, nor of "pneumona" in a
+        study with pneumonia. A name of the map of categories is meant as it is written there.
+        """
+        known = self._dispute_near_names(assessed or Assessed())
+        if known.findings == "unknown" and not any(not thing.is_device for thing in self._things.values()):
+            for place in self._normal:
+                self.defects.place = place
+                self.defects[UNUSED] += 1
+        return super().finish(assessed=known)
+
+    def _dispute_near_names(self, assessed: Assessed) -> Assessed:
+        recorded = {thing.name for thing in self._things.values() if thing.certainty != "absent"}
+        confirmed = {name_of(ours) for ours in self.names.values()}
+        meant: set[str] = set()
+        for name in sorted(recorded - confirmed):
+            nearest = list_nearest_terms(name)
+            meant.update(*((near, *ancestors(near)) for near in nearest))
+            if nearest:
+                self.defects.place = self._first_places.get(name, self.defects.place)
+                self.defects[NEAR_NAME] += 1
+        meant |= {
+            name
+            for name in set(assessed.listed) - confirmed
+            for near in list_nearest_terms(name)
+            if near in recorded or any(is_kind_of(other, near) for other in recorded)
+        }
+        is_open = "every" in (assessed.findings, assessed.devices)
+        disputed = {name for name in meant - set(self._things) if is_open or name in assessed.listed}
+        if not disputed:
+            return assessed
+        disputed |= set(assessed.disputed)
+        return msgspec.structs.replace(assessed, disputed=tuple(sorted(disputed)))
+
+    def _interpret(self, label: str, certainty: Certainty, words: str) -> tuple[str, bool, Certainty | None]:
+        name, is_device, stated = super()._interpret(label, certainty, words)
+        if stated in ("present", "uncertain"):
+            self._first_places.setdefault(name, self.defects.place)
+        return name, is_device, stated
+
     def state_category(self, label: str, certainty: Certainty = "present") -> None:
         """State that something is present, absent or uncertain, unless the map leaves it out."""
-        if self._is_left_out(label):
+        if self.is_left_out(label):
             self.defects["category"] += 1
         elif not self.is_anatomy(label):
             self.state(label, certainty)
@@ -386,10 +452,10 @@ class ImageSetDraft(StudyDraft):
         """Add a region that a function makes; where that raises `RegionError`, the region is counted and left out."""
         self._draw(label, self.image(key), _Ink(drawn, annotator, certainty, is_comparison), make_region)
 
-    def lose_region(self, label: str) -> None:
+    def lose_region(self, label: str, defect: str = "region") -> None:
         """Count a region that cannot be read; that the source names the finding stays."""
         self.state_category(label)
-        self.defects["region"] += 1
+        self.defects[defect] += 1
 
     def leave_out(self, fields: Iterable[str]) -> None:
         """Report fields of the source that have no place in a study."""
@@ -403,10 +469,12 @@ class ImageSetDraft(StudyDraft):
         make_region: Callable[[], Region],
         points: Iterable[Sequence[float]] = (),
     ) -> None:
-        if self._is_left_out(label):
+        if self.is_left_out(label):
             self.defects["category"] += 1
             return
         drawing = Drawing(label, on.key, ink.drawn, ink.annotator, ink.certainty)
+        points = list(points)
+        self._cause = _find_cause(points, on, is_box=ink.drawn == "box")
         if ink.is_comparison and self.is_anatomy(label):
             self.defects[COMPARED_ANATOMY] += 1
             return
@@ -416,16 +484,49 @@ class ImageSetDraft(StudyDraft):
             is_used = self.draw_anatomy(name_of(self.names.get(label, label)), drawing, make_region)
         else:
             is_used = self.draw_finding(drawing, make_region)
+        self._cause = None
         if is_used and any(is_outside(point, on) for point in points):
             self.defects["cut"] += 1
 
-    def _is_left_out(self, label: str) -> bool:
+    def _is_usable(self, image: str, region: Region) -> bool:
+        if self._cause is None:
+            return super()._is_usable(image, region)
+        self.defects[self._cause] += 1
+        return False
+
+    def draw_finding(self, drawing: Drawing, make_region: Callable[[], Region]) -> bool:
+        """As `StudyDraft.draw_finding`; of regions that are exactly alike, the first is used."""
+        if not super().draw_finding(drawing, make_region):
+            return False
+        name, _, _ = self._interpret(drawing.label.strip(), drawing.certainty, "")
+        annotations = self._things[name].annotations
+        if annotations[-1] not in annotations[:-1]:
+            return True
+        annotations.pop()
+        self.defects[DUPLICATE] += 1
+        return False
+
+    def is_left_out(self, label: str) -> bool:
+        """Whether the map of categories leaves a label out."""
         return label in self.categories and self.categories[label] is None
 
     def is_anatomy(self, label: str) -> bool:
         """Whether a label names a structure of the body."""
         term = find_term(read_label(self.names.get(label, label)).words)
         return term is not None and term.kind == "anatomy"
+
+
+def _find_cause(points: Sequence[Sequence[float]], on: Image, *, is_box: bool) -> str | None:
+    """Why a box or polygon cannot be used; None where it can, or where that only shows when it is drawn."""
+    corners = np.array(points, np.float64).reshape(-1, 2)
+    if not len(corners) or not np.isfinite(corners).all():
+        return None
+    if is_box and (corners[0] > corners[1]).any():
+        return SWAPPED
+    low, high = corners.min(axis=0), corners.max(axis=0)
+    if (low == high).any():
+        return NO_AREA
+    return OUTSIDE if (high <= 0).any() or (low >= (on.width, on.height)).any() else None
 
 
 def is_number(value: object) -> bool:

@@ -3,7 +3,7 @@
 import csv
 import io
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -11,25 +11,25 @@ from typing import TYPE_CHECKING, Final
 import msgspec
 
 from carina.cases import Benchmark, Case, open_benchmark
-from carina.sources._record import SourceError
+from carina.sources._record import SourceError, describe
 from carina.sources._source import Plan, Skipped, Source
 from carina.store.counts import format_count
 from carina.store.files import write_bytes
 from carina.store.results import Result
 from carina.studies import Device, Finding, Studies, Study, open_studies
 from carina.studies.plausibility import PlausibilityProblem, PlausibilityResult
+from carina.studies.rejected_regions import DEFECTS, REJECTED, UNDRAWABLE
 from carina.studies.terms import Kind, UnknownName, find_unknown_names
 
 if TYPE_CHECKING:
     import polars as pl
 
 SKIPPED: Final = "skipped.csv"
-DEFECTS: Final = "defects.csv"
 IMPLAUSIBLE: Final = "implausible.csv"
 COUNTS: Final = "import.json"
 _SKIPPED_COLUMNS: Final = ("study", "target", "stage", "reason", "detail")
 _IMPLAUSIBLE_COLUMNS: Final = ("study", "image", "check", "seen", "expected", "annotator", "what was done")
-_LOST: Final = ("region", "mask size", "mask missing", "unnamed")
+_LOST: Final = (*REJECTED, "unnamed")
 """Defects by which a region is left out that was probably meant to be used."""
 _MANY: Final = 0.25
 """Share of regions that are cut off or cannot be drawn from which on their numbers are probably misread."""
@@ -59,6 +59,10 @@ class JoinCount(msgspec.Struct, kw_only=True):
     """Rows of these that belong to an image that was imported."""
     left_out: dict[str, int] = {}
     """Rows that could not be used, by reason."""
+    row_key: str = ""
+    """Name of the image of one of the rows."""
+    image_key: str = ""
+    """Key of one of the images."""
     images: int = 0
     """Images that got something."""
     images_without: int = 0
@@ -222,7 +226,8 @@ class Imported(Result):
         if self.source.brings == "studies" and plan.region_columns and not counts.regions:
             names = ", ".join(plan.region_columns)
             found.append(f"No region was read, although columns look like regions: {names}")
-        cut, wrong, sized = (self._count_defect(name) for name in ("cut", "region", "mask size"))
+        cut, sized = (self._count_defect(name) for name in ("cut", "mask size"))
+        wrong = sum(map(self._count_defect, UNDRAWABLE))
         total = counts.regions + wrong + sized
         options = {option.name for option in self.source.options}
         hints = [hint for name, hint in _MISREAD.items() if name in options]
@@ -237,7 +242,28 @@ class Imported(Result):
                 f"masks of another size than their image are left out, {sized} of {format_count(total, 'region')}: "
                 "give masks of the size of the image"
             )
+        found += [*self._explain_missing_images(), *self._explain_joins()]
         return tuple(found)
+
+    def _explain_missing_images(self) -> Iterator[str]:
+        """How studies without their image files are kept, where many are skipped for that."""
+        missing = sum(item.kind == "image missing" for item in self.skipped)
+        has_option = any(option.name == "missing_images" for option in self.source.options)
+        if has_option and missing > _MANY * self.counts.records:
+            studies = format_count(missing, "study", "studies")
+            yield (
+                f"the image files of {studies} are missing: put them where `carina sources {self.source.name}` shows, "
+                "or keep what was annotated without its images with --missing-images keep"
+            )
+
+    def _explain_joins(self) -> Iterator[str]:
+        """What the keys of both sides look like, for each source of which nothing was joined."""
+        for name, join in self.counts.joins.items():
+            if join.rows and not join.joined and self.counts.images:
+                yield (
+                    f"nothing of {name} was joined: it names images such as {describe(join.row_key)}, the studies have "
+                    f"images such as {describe(join.image_key)}"
+                )
 
     @property
     def lost_regions(self) -> dict[str, int]:
@@ -255,12 +281,14 @@ class Imported(Result):
 
     @property
     def unknown_names(self) -> list[UnknownName]:
-        """Names of findings, devices and anatomy that are not known, in alphabetical order."""
+        """Names of findings, devices and anatomy that are not known, in alphabetical order; without those that the
+        user has mapped labels to."""
         found = self.counts.unknown_names
         return [
             UnknownName(kind, name, times)
             for kind in sorted(found)
             for name, times in sorted(found[kind].items())
+            if name not in self.plan.confirmed
         ]
 
     def opened(self) -> Studies | Benchmark:

@@ -4,20 +4,24 @@ import os
 import warnings
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import NamedTuple, cast, get_args
+from pathlib import Path
+from typing import Final, NamedTuple, cast, get_args
 
 from carina.cases import Benchmark
-from carina.sources._imported import DEFECTS, Imported
+from carina.sources._imported import SKIPPED, Imported
 from carina.sources._joining import joined_defects
 from carina.sources._plausibility import Implausible
+from carina.sources._record import SourceError
 from carina.sources._source import SOURCES, Brings
 from carina.sources._writing import Job, OnError, run_import
 from carina.store.arguments import PositiveInt, check_arguments
+from carina.store.counts import format_count
 from carina.store.errors import CarinaError
 from carina.store.options import convert_options
 from carina.store.progress import Progress, no_progress
 from carina.store.results import Location, as_path
 from carina.studies import Studies
+from carina.studies.rejected_regions import DEFECTS
 
 
 @check_arguments
@@ -63,8 +67,9 @@ def import_studies(
         CarinaError: The source, an option or a file is wrong, or no record can be used.
 
     Warns:
-        UserWarning: Regions were left out, or are probably misread. `import_source` of `carina.sources` returns the
-            counts of everything that was skipped or left out.
+        UserWarning: Records were skipped, regions were left out or are probably misread, names are not known, or a
+            table is not UTF-8 or has decimal commas: one warning says all. `import_source` of `carina.sources` returns
+            the counts.
 
     Example:
         >>> from pathlib import Path
@@ -82,7 +87,7 @@ def import_studies(
     _check_brings("studies", source)
     imported = _import_source(source, path, out, settings)
     studies = cast(Studies, imported.opened())
-    _warn_of_lost_regions(imported)
+    _warn_of_losses(imported)
     return studies
 
 
@@ -124,7 +129,7 @@ def import_cases(
     Example:
         >>> import_cases("chexpercept", "nowhere", "bench")
         Traceback (most recent call last):
-        carina.sources._record.SourceError: nowhere/chexpercept.json: missing, so nowhere is not a CheXpercept bundle
+        carina.sources._record.SourceError: nowhere: no such file or directory. nowhere/chexpercept.json: ...
     """
     settings = _Settings(options, images, None, on_error, limit, copy_images, "ignore", workers, progress)
     _check_brings("cases", source)
@@ -190,12 +195,30 @@ def _check_brings(wanted: Brings, source: str) -> None:
         raise CarinaError(f"source {source} carries {what}: use import_{brings}")
 
 
-def _warn_of_lost_regions(imported: Imported) -> None:
-    """Say in one warning what the command line prints about regions that are lost or probably misread."""
-    lost = [f"{times} {name}" for name, times in imported.lost_regions.items()]
+_NAMED: Final = 3
+"""Names that are not known and that a warning lists."""
+
+
+def _warn_of_losses(imported: Imported) -> None:
+    """Say in one warning what the command line prints about what is lost, not known or probably misread."""
     sentences = [*imported.plan.notices, *imported.notices]
+    if imported.skipped:
+        skipped = format_count(len(imported.skipped), "record")
+        sentences.append(
+            f"{skipped} skipped, such as {imported.skipped[0].message} (see {imported.path / SKIPPED})"
+        )
+    lost = [f"{times} {name}" for name, times in imported.lost_regions.items()]
     if lost:
-        sentences.append(f"regions left out: {', '.join(lost)} (see {imported.path / DEFECTS})")
+        regions = format_count(sum(imported.lost_regions.values()), "region")
+        sentences.append(f"{regions} left out: {', '.join(lost)} (see {imported.path / DEFECTS})")
+    unknown = [one for one in imported.unknown_names if one.studies]
+    if unknown:
+        more = f" and {len(unknown) - _NAMED} more" if len(unknown) > _NAMED else ""
+        named = ", ".join(
+            repr(one.name) + (f" (did you mean {one.nearest!r}?)" if one.nearest else "")
+            for one in unknown[:_NAMED]
+        )
+        sentences.append(f"{format_count(len(unknown), 'name')} not known: {named}{more}")
     if sentences:
         warnings.warn(f"{imported.source.name}: {'; '.join(sentences)}", stacklevel=4)
 
@@ -227,8 +250,31 @@ def _import_source(source: str, path: Location, out: Location, settings: _Settin
         implausible=settings.implausible,
     )
     job.check()
+    try:
+        return _run(job, settings)
+    except SourceError as error:
+        reason = _find_path_problem(job.path)
+        if reason is None or reason in str(error):
+            raise
+        raise SourceError(f"{job.path}: {reason}. {error}") from error
+
+
+def _find_path_problem(path: Path) -> str | None:
+    """What is wrong with the path that the user gives, whatever the source; None where nothing is."""
+    try:
+        if not path.exists():
+            return "no such file or directory"
+        if path.is_dir() and next(path.iterdir(), None) is None:
+            return "an empty folder"
+    except OSError as error:
+        return f"cannot be read: {error.strerror}"
+    return None
+
+
+def _run(job: Job, settings: _Settings) -> Imported:
+    found = job.source
     workers = settings.workers or os.cpu_count() or 1
-    total = found.measure(job.path) if found.measure is not None and limit is None else None
+    total = found.measure(job.path) if found.measure is not None and job.limit is None else None
     with settings.progress(found.unit.capitalize(), total) as advance:
         counted = _ignore if found.has_advance else advance
         return run_import(job, settings.on_error, workers, job.stream(advance), counted)

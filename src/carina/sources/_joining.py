@@ -80,6 +80,8 @@ class JoinIndex(NamedTuple):
     source: JoinedSource
     rows: int
     left_out: Mapping[str, int]
+    example: str = ""
+    """Name of the image of the first row."""
 
 
 def get_join(source: Source) -> Join:
@@ -107,10 +109,12 @@ def build_index(source: Source, path: Path, folder: Path) -> JoinIndex:
     join = get_join(source)
     left_out: Counter[str] = Counter()
     found: list[tuple[int, int, int, int]] = []
+    example = ""
     for entry in join.index(path):
         if isinstance(entry, str):
             left_out[entry] += 1
         else:
+            example = example or entry[0]
             found.append((_hash(entry[0]), *entry[1]))
     rows = np.array(found, _ROW)
     rows.sort(order=["key", "number"])
@@ -120,7 +124,9 @@ def build_index(source: Source, path: Path, folder: Path) -> JoinIndex:
     if join.splits is not None:
         split_file = folder / f"{source.name}.splits.npy"
         np.save(split_file, _index_splits(join.splits(path)))
-    return JoinIndex(JoinedSource(source.name, path, file, join.make, split_file), len(rows), left_out)
+    return JoinIndex(
+        JoinedSource(source.name, path, file, join.make, split_file), len(rows), left_out, example
+    )
 
 
 def _index_splits(found: Iterator[PatientSplit]) -> NDArray[Any]:

@@ -53,6 +53,8 @@ class LookAtImages:
     implausible: Implausible
     place: str
     """Where the records come from, for messages."""
+    keeps_undecodable: bool = False
+    """Whether studies are kept whose image files cannot be decoded, as are those without a file."""
 
     def __call__(self, item: Item) -> CheckedItem:
         """The item, corrected or replaced by the reason why it is left out, with what was found."""
@@ -65,7 +67,17 @@ class LookAtImages:
         files = item.files if isinstance(item, WithImages) else {}
         can_read = self.folder is not None or bool(files)
         result = check_plausibility(study, partial(self._read, files) if can_read else None)
-        if result.problems and self.implausible == "exclude":
+        undecodable = [] if self.keeps_undecodable else list(filter(_is_undecodable, result.problems))
+        if undecodable:
+            # A study without pixels is no truth that any model can be asked about.
+            first = undecodable[0]
+            item = Skipped(
+                place=f"{self.place}: {study.id}", field="image", reason=f"{first.image!r} is {first.seen}",
+                kind="image", study=study.id,
+            )  # fmt: skip
+            rest = tuple(problem for problem in result.problems if problem not in undecodable)
+            result = result._replace(problems=rest)
+        elif result.problems and self.implausible == "exclude":
             first = result.problems[0]
             reason = f"image {first.image!r} shows {first.seen}, expected {first.expected}"
             item = Skipped(
@@ -90,6 +102,10 @@ class LookAtImages:
         except ValueError as error:
             raise ImageError(f"{image.key}: {error}") from error
         return read_for_plausibility(path, image)
+
+
+def _is_undecodable(problem: PlausibilityProblem) -> bool:
+    return problem.check == "pixels"
 
 
 def _replace_study(item: Item, study: Study) -> Item:

@@ -112,6 +112,8 @@ class Plan:
     """Columns that look like regions, used or not."""
     has_coordinates: bool = False
     """Whether options say what the numbers of boxes or polygons count, so that these may be misread."""
+    confirmed: tuple[str, ...] = ()
+    """Names of findings that the user has mapped labels to, so that they are meant as they are written."""
 
 
 Inputs: TypeAlias = Mapping[str, Path | Mapping[str, Path] | str]

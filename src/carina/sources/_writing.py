@@ -13,7 +13,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from itertools import chain, islice
 from pathlib import Path
@@ -26,9 +26,9 @@ from carina.cases import Case
 from carina.cases import store as benchmarks
 from carina.sources._defects import list_places
 from carina.sources._encodings import describe_encoding
+from carina.sources._image_sets import read_categories
 from carina.sources._imported import (
     COUNTS,
-    DEFECTS,
     IMPLAUSIBLE,
     SKIPPED,
     DefectiveRecord,
@@ -42,6 +42,7 @@ from carina.sources._joining import JoinedSource, JoinIndex, add_joined, build_i
 from carina.sources._plausibility import CheckedItem, Implausible, LookAtImages
 from carina.sources._record import SourceError
 from carina.sources._source import Call, Item, Plan, Repaired, Skipped, Source, Stream, WithImages
+from carina.sources._study_draft import name_of
 from carina.store import PartInfo
 from carina.store.errors import CarinaError, ImageError
 from carina.store.files import remove_temporary_files, sha256, write_bytes
@@ -50,6 +51,8 @@ from carina.store.workers import in_order
 from carina.studies import Study
 from carina.studies import store as study_sets
 from carina.studies.image_files import inside
+from carina.studies.rejected_regions import DEFECTS
+from carina.studies.terms import CONFIRMED, is_known_name
 
 OnError = Literal["skip", "stop"]
 IMAGES: Final = "images"
@@ -131,8 +134,16 @@ class Job:
     def plan(self) -> Plan:
         """How the reader understands its files."""
         if self.source.plan is None:
-            return Plan(lines=tuple(self._describe_encodings()))
-        return self.source.plan(self.path, self._filled_options())
+            ours = read_categories(self.options.get("categories")).values()
+            encodings = tuple(self._describe_encodings())
+            found = Plan(
+                lines=tuple(f"Notice: {notice}" for notice in encodings),
+                notices=encodings,
+                confirmed=tuple(name for name in ours if name is not None),
+            )
+        else:
+            found = self.source.plan(self.path, self._filled_options())
+        return replace(found, confirmed=tuple(sorted({name_of(name) for name in found.confirmed})))
 
     def _describe_encodings(self) -> Iterator[str]:
         """A notice for each table that is not UTF-8."""
@@ -143,7 +154,7 @@ class Job:
                 for file in tables:
                     is_table = isinstance(file, Path) and file.name.lower().endswith(_TABLES)
                     if is_table and (notice := describe_encoding(Path(file))):
-                        yield f"Notice: {notice}"
+                        yield notice
 
     def _filled_options(self) -> dict[str, Any]:
         images = {} if self.source.images_option is None else {"images": self.images}
@@ -163,7 +174,8 @@ class Job:
         if self.implausible == "ignore" or self.source.brings != "studies":
             return None
         folder = self.image_folder
-        return LookAtImages(folder and folder.resolve(), self.implausible, str(self.path))
+        keeps = self.options.get("missing_images") == "keep"
+        return LookAtImages(folder and folder.resolve(), self.implausible, str(self.path), keeps)
 
     def _recorded_implausible(self) -> dict[str, str]:
         """The option, where it is not the usual one: it may change the studies."""
@@ -180,6 +192,8 @@ class Job:
         for name, value in recorded.items():
             if not isinstance(value, Path) or not value.is_dir():
                 options[name] = _checksum_inputs(value) if isinstance(value, Path) else value
+        if unknown := [name for name in self.plan.confirmed if not is_known_name(name, "finding")]:
+            options[CONFIRMED] = unknown
         if self.joins:
             options["with"] = {
                 name: {file: _checksum_inputs(given) for file, given in source.inputs(path).items()}
@@ -309,6 +323,7 @@ class _Note(msgspec.Struct, frozen=True, kw_only=True):
     joined: dict[str, list[int]] = {}
     """Rows that were joined, by source."""
     images_joined: dict[str, int] = {}
+    first_image: str = ""
     defective: list[DefectiveRecord] = []
 
 
@@ -334,6 +349,8 @@ class _State:
     """Defects of the records of the part that is being read."""
     all_joined: dict[str, set[int]] = field(default_factory=dict)
     all_images_joined: Counter[str] = field(default_factory=Counter)
+    first_image: str = ""
+    """Key of the first image of the first study."""
 
     def close_part(self) -> None:
         self.counts.merge(self.part)
@@ -343,6 +360,8 @@ class _State:
 
     def count_joined(self, study: Study) -> None:
         """Note which rows of joined sources belong to a study that is kept."""
+        if study.images:
+            self.first_image = self.first_image or study.images[0].key
         for index in self.indexes:
             for image in study.images:
                 start, end = find_rows(index.source.index_file, image)
@@ -363,6 +382,8 @@ class _State:
                 rows=index.rows,
                 joined=len(self.all_joined.get(name, ())),
                 left_out=dict(index.left_out),
+                row_key=index.example,
+                image_key=self.first_image,
                 images=images,
                 images_without=self.counts.images - images,
             )
@@ -440,7 +461,8 @@ def _run_import(
             ids = [record.id for record in chunk] if job.source.second_id else []
             note = _Note(
                 place=state.place, counts=state.part, ids=ids, joined=state.joined,
-                images_joined=dict(state.images_joined), defective=state.defective,
+                images_joined=dict(state.images_joined), first_image=state.first_image,
+                defective=state.defective,
             )  # fmt: skip
             _write_note(job.out, index, note)
             state.close_part()
@@ -601,6 +623,7 @@ def _read_finished_parts(state: _State, sets: Any, out: Path, provenance: Any) -
         state.counts.merge(note.counts)
         state.ids.update(note.ids)
         state.add_joined(note.joined, note.images_joined)
+        state.first_image = state.first_image or note.first_image
 
 
 def _read_defective(out: Path, parts: int) -> Iterator[DefectiveRecord]:

@@ -45,6 +45,10 @@ class _Entry(NamedTuple):
 
 
 def _check_file(path: Path) -> Path:
+    if not path.exists():
+        raise SourceError(
+            f"{path}: missing; give one CSV file of CheXmask, such as OriginalResolution/MIMIC-CXR-JPG.csv"
+        )
     if not path.is_file():
         raise SourceError(
             f"{path}: give one CSV file of CheXmask, such as OriginalResolution/MIMIC-CXR-JPG.csv"
@@ -87,6 +91,10 @@ def _make_addition(path: Path, places: Sequence[RowPlace], image: Image) -> Addi
     OriginalResolution/
       MIMIC-CXR-JPG.csv    or CheXpert.csv, ChestX-Ray8.csv, Padchest.csv, VinDr-CXR.csv, CANDID-PTX.csv
     Preprocessed/          the same at 1024 x 1024
+    columns: the id of the image (dicom_id, image_id, Image Index, ImageID or Path), Dice RCA (Mean), Right Lung,
+    Left Lung, Heart (run lengths: first pixel from 0, number of pixels), Height, Width; such as
+      Image Index,Dice RCA (Mean),Right Lung,Left Lung,Heart,Height,Width
+      00000013_005.png,0.93,204900 30 205924 34,205400 28 206424 31,310400 60 311424 62,1024,1024
     """,
     licence="PhysioNet: see the licence of your copy; that of the images is that of their own set",
     truth=("automatic anatomy",),

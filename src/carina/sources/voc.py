@@ -13,6 +13,7 @@ from carina.sources._defects import RecordPlace
 from carina.sources._image_sets import (
     DEFECTS,
     IMAGE_ENDINGS,
+    SWAPPED,
     Categories,
     ImageFolder,
     ImageSetDraft,
@@ -173,8 +174,11 @@ def _add_object(draft: ImageSetDraft, key: str, item: Element, place: int, corne
     except ValueError:
         draft.lose_region(label)
         return
-    if not all(map(is_number, (left, top, right, bottom))) or right < left or bottom < top:
+    if not all(map(is_number, (left, top, right, bottom))):
         draft.lose_region(label)
+        return
+    if right < left or bottom < top:
+        draft.lose_region(label, SWAPPED)
         return
     first = 1 if corners == "pixels" else 0
     draft.draw_box(label, key, ((left - first, top - first), (right, bottom)), annotator=_ANNOTATOR)

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from carina.store import M, R, View
 from carina.store.errors import CarinaError, ImageError
 from carina.store.files import sha256
-from carina.studies.pixels import read_header
+from carina.studies.pixels import read_header, read_reduced_pixels
 
 _KEY_LEAF: Final = "images.list.element.key"
 _LONGEST_NAME: Final = 255
@@ -112,6 +112,7 @@ class ImageView(View[R, M]):
                 return self._other_size(image, header.width, header.height)
             if image.sha256 is not None and sha256(path) != image.sha256:
                 return f"has another SHA-256 than the {self._kind.noun} states: the file was changed"
+            read_reduced_pixels(path, _DECODED_SIDE)
         except (ImageError, OSError) as error:
             return f"cannot be read: {error}"
         except ValueError as error:
@@ -151,6 +152,8 @@ _PLACES: Final[WeakKeyDictionary[Any, dict[str, tuple[int, int, str]]]] = WeakKe
 _CHECKSUMS: Final[OrderedDict[tuple[Path, int, int], str]] = OrderedDict()
 """SHA-256 of the image files that this process opened last, by path, size and time of change."""
 _MOST_CHECKSUMS: Final = 16384
+_DECODED_SIDE: Final = 64
+"""Pixels to which an image is decoded where nobody looks at it: small, which is quick, but all of the file is read."""
 
 
 def _checksum(path: Path) -> str:

@@ -7,7 +7,7 @@ absent, since an infiltration is one.
 from functools import lru_cache
 from typing import Final
 
-from carina.studies.terms import ancestors, is_kind_of
+from carina.studies.terms import ancestors, is_kind_of, list_nearest_terms
 
 _AIRSPACE: Final = frozenset({"consolidation", "pneumonia", "lung opacity"})
 
@@ -60,9 +60,14 @@ def is_clearly_absent(name: str, noticed: frozenset[str]) -> bool:
 def _may_be_called(other: str, name: str) -> bool:
     """Whether a careful reader might call something by this name: it is the same, a kind of it, or looks like it.
 
-    Also where the name is a kind of it: of a lung lesion, nobody knows whether it is a nodule.
+    Also where the name is a kind of it: of a lung lesion, nobody knows whether it is a nodule. A name that is not known
+    may mean the known name that it is close to.
     """
     if other == name or is_kind_of(other, name) or is_kind_of(name, other):
+        return True
+    if any(_may_be_called(near, name) for near in list_nearest_terms(other)):
+        return True  # "pneumona" may be a misspelt pneumonia
+    if any(_may_be_called(other, near) for near in list_nearest_terms(name)):
         return True
     general = _generalise(name)
     return _generalise(other) in LOOKS_LIKE.get(general, _NONE) | MAY_BE_CALLED.get(general, _NONE)

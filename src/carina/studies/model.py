@@ -299,8 +299,9 @@ class Assessed(Record, frozen=True, kw_only=True):
     """Readers who looked at the images, each alone, for every finding that was looked for: one who neither states nor
     draws a finding calls it absent. Empty where the source does not say who looked."""
     disputed: tuple[str, ...] = ()
-    """Names of findings and devices about which statements contradict each other, in what the source records or between
-    that and the report, so that nothing is known of them."""
+    """Names of findings and devices of which nothing is known, although they may have been looked for: statements about
+    them contradict each other, in what is recorded or between that and the report; or a name that is recorded is not
+    known, and may be a misspelling of this one."""
 
 
 class Study(Record, frozen=True, kw_only=True):

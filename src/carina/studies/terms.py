@@ -22,6 +22,8 @@ Kind = Literal["finding", "device", "anatomy"]
 NO_FINDING_LABELS: tuple[str, ...]
 """Labels which state that nothing was found: they name no finding. Read from the file when they are first used."""
 
+CONFIRMED: Final = "confirmed_names"
+"""Option of a manifest: names that are not known and that the user has mapped labels to, so that they are meant."""
 _SECTIONS: Final[Mapping[str, Kind]] = {"findings": "finding", "devices": "device", "anatomy": "anatomy"}
 _UNNAMED: Final[Mapping[Kind, set[str]]] = {"finding": {ABNORMALITY}, "device": {ANY_DEVICE}}
 """Names that studies may use beside those of the terms, for anything of a kind."""
@@ -188,6 +190,21 @@ def nearest_term(name: str, *, kind: Kind | None = None) -> str | None:
         ('pleural effusion', None)
     """
     return _find_nearest(name, kind) if len(name) <= _LONGEST_NAME else None
+
+
+def list_nearest_terms(name: str) -> tuple[str, ...]:
+    """Names of the findings and devices that a name which is not known is close to; none for a known name.
+
+    Example:
+        >>> list_nearest_terms("pneumona"), list_nearest_terms("pneumonia"), list_nearest_terms("dragon")
+        (('pneumonia',), (), ())
+    """
+    kinds: tuple[Kind, ...] = ("finding", "device")
+    if any(is_known_name(name, kind) for kind in kinds):
+        return ()
+    near = (nearest_term(name, kind=kind) for kind in kinds)
+    # A name that is that of anatomy, or a synonym of what was recorded under its own name, is no spelling mistake.
+    return tuple(dict.fromkeys(one for one in near if one is not None and one != name))
 
 
 def ancestors(name: str) -> tuple[str, ...]:

@@ -93,6 +93,7 @@ def headline_table(analysis: MapsAnalysis) -> Table:
     fullest = fullest_run(analysis)
     if fullest is not None:
         rows += _control_rows(analysis, fullest)
+    remarks = dict.fromkeys(note for run in analysis.group.runs for note in run.scoring.notes)
     return Table(
         title="Headline",
         corner="Model and method",
@@ -115,7 +116,8 @@ def headline_table(analysis: MapsAnalysis) -> Table:
                 analysis.whole_cells(run, average=analysis.average) is not None for run in analysis.group.runs
             )
             else "."
-        ),
+        )
+        + "".join(f" {remark[0].upper()}{remark[1:]}." for remark in remarks),
     )
 
 

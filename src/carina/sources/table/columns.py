@@ -1,5 +1,6 @@
 """The map from the columns of a table to what they mean: its YAML file, and the options that name columns."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal
@@ -7,6 +8,7 @@ from typing import Any, Final, Literal
 import msgspec
 
 from carina.sources._frames import BoxForm, Frame
+from carina.sources._image_sets import read_categories
 from carina.sources._record import SourceError, describe, printable
 from carina.store.documents import read_yaml
 from carina.store.errors import CarinaError
@@ -86,6 +88,8 @@ class ColumnMap(_Part, frozen=True, kw_only=True, omit_defaults=True):
     """Whether the findings that a row names are present, absent or uncertain."""
     finding: str | None = None
     """Name of the finding that every region shows, for tables that do not name it."""
+    names: dict[str, str | None] = {}
+    """Names of findings by the labels of the table, where the vocabulary does not decide; null leaves a label out."""
     decimal: Decimal = "."
     """The sign before the decimals of numbers."""
     box: BoxColumns | None = None
@@ -129,8 +133,21 @@ def read_column_map(path: Path) -> ColumnMap:
     try:
         return msgspec.convert(read_yaml(path), ColumnMap, str_keys=True)
     except (CarinaError, msgspec.ValidationError) as error:
-        prefix = "" if isinstance(error, CarinaError) else f"{path}: not a map of columns: "
-        raise SourceError(f"{prefix}{error}") from error
+        if isinstance(error, CarinaError):
+            raise SourceError(str(error)) from error
+        raise SourceError(f"{path}: not a map of columns: {explain_invalid_map(error)}") from error
+
+
+def explain_invalid_map(error: msgspec.ValidationError) -> str:
+    """What is wrong with a map; of an unknown field also which fields there are."""
+    text = str(error)
+    if "unknown field" not in text:
+        return text
+    place = re.search(r"`\$\.(\w+)", text)
+    part = {"box": BoxColumns, "mask": MaskColumn, "polygon": PolygonColumn}.get(
+        place[1] if place else "", ColumnMap
+    )
+    return f"{text}; the fields are {', '.join(part.__struct_fields__)}"
 
 
 def check_column_map(found: ColumnMap, columns: Iterable[str], where: str) -> None:
@@ -150,6 +167,11 @@ def check_column_map(found: ColumnMap, columns: Iterable[str], where: str) -> No
     for column, name in found.findings.items():
         if not name.strip():
             raise SourceError(f"{where}: findings: {describe(column)} has no name of a finding")
+    for label, ours in found.names.items():
+        if ours is not None and not ours.strip():
+            raise SourceError(
+                f"{where}: names: {describe(label)} has no name of a finding; null leaves it out"
+            )
     if found.comparisons and found.annotator is None:
         raise SourceError(f"{where}: comparisons: no column of annotators names these readers")
     if found.box is not None and len(found.box.columns) not in (1, 4):
@@ -185,7 +207,7 @@ def format_column_map(found: ColumnMap, notes: Iterable[str]) -> str:
     values: dict[str, Any] = msgspec.json.decode(msgspec.json.encode(found))
     lines = [f"# {printable(note, longest=300)}" for note in notes]
     for name, value in values.items():
-        is_listed = name in ("findings", "report") or not isinstance(value, list | tuple | dict)
+        is_listed = name in ("findings", "names", "report") or not isinstance(value, list | tuple | dict)
         text = yaml.safe_dump(
             {name: value} if is_listed else value,
             sort_keys=False,
@@ -205,6 +227,8 @@ def apply_options(found: Mapping[str, Any], options: Mapping[str, Any]) -> dict[
             fields[field] = options[option]
     if options.get("comparison_reader"):
         fields["comparisons"] = list(options["comparison_reader"])
+    if options.get("categories"):
+        fields["names"] = {**fields.get("names", {}), **read_categories(options["categories"])}
     if options.get("finding_column"):
         fields["findings"] = {column: column for column in options["finding_column"]}
     for field, parts in PARTS.items():

@@ -13,7 +13,14 @@ from msgspec import Meta
 
 from carina.sources._encodings import describe_encoding
 from carina.sources._frames import FRAMES, BoxForm
-from carina.sources._image_sets import COMPARED_ANATOMY, DEFECTS, assess, gather, name_studies
+from carina.sources._image_sets import (
+    COMPARED_ANATOMY,
+    DEFECTS,
+    Categories,
+    assess,
+    gather,
+    name_studies,
+)
 from carina.sources._record import RecordError, SourceError, describe, printable
 from carina.sources._series import UNKNOWN, Place, order_studies
 from carina.sources._source import Plan, Skipped, Stream, source
@@ -29,6 +36,7 @@ from carina.sources.table.columns import (
     ImageBy,
     apply_options,
     check_column_map,
+    explain_invalid_map,
     format_column_map,
     read_column_map,
 )
@@ -43,8 +51,11 @@ def plan_table(path: Path, options: Mapping[str, Any]) -> Plan:
     """The map of columns: what is printed is the file that is written."""
     table = Table.open(path, options.get("encoding"))
     found, notes = _find_map(table, options)
+    names = tuple(ours for ours in found.names.values() if ours is not None)
+    understood = [note for note in notes if note.startswith(("decimal:", "image:"))]
     if table.is_delimited and table.encoding is None and (notice := describe_encoding(path)):
         notes = [f"{notice}; say otherwise with --encoding", *notes]
+        understood.insert(0, notes[0])
     notices = [*check_masks(table, found, _mask_folders(path, options))]
     if options.get("box_frame") is None and options.get("columns") is None:
         images = _image_folder(path, options)
@@ -57,9 +68,10 @@ def plan_table(path: Path, options: Mapping[str, Any]) -> Plan:
     return Plan(
         lines=tuple(text.rstrip("\n").split("\n")),
         files={FILE: text.encode()},
-        notices=tuple(notices),
+        notices=(*understood, *notices),
         region_columns=list_region_columns(table.columns, found),
         has_coordinates=found.box is not None or found.polygon is not None,
+        confirmed=names,
     )
 
 
@@ -148,6 +160,7 @@ def read_table(
         str | None,
         Meta(description="Column that says whether what the row names is present, absent or uncertain."),
     ] = None,
+    categories: Categories = None,
     finding: Annotated[
         str | None,
         Meta(description="Name of the finding that every region shows, for tables that do not name it."),
@@ -206,7 +219,7 @@ def read_table(
     overview = _read_overview(table, found, finder)
     _check_comparisons(path, found, overview.annotators)
     settings = Settings(_image_folder(path, options), _mask_folders(path, options), found)
-    listed = assess(found.looked_for, overview.labels, {}) if found.looked_for else None
+    listed = assess(found.looked_for, overview.labels, found.names) if found.looked_for else None
     yield from overview.skipped
     for name, rows in gather(_read_rows(table, found, finder), overview.sizes):
         yield partial(
@@ -252,7 +265,8 @@ def _find_map(table: Table, options: Mapping[str, Any]) -> tuple[ColumnMap, list
     try:
         found = msgspec.convert(fields, ColumnMap)
     except msgspec.ValidationError as error:
-        raise SourceError(f"{file}, with the options of the command line: {error}") from error
+        reason = explain_invalid_map(error)
+        raise SourceError(f"{file}, with the options of the command line: {reason}") from error
     check_column_map(found, table.columns, str(file))
     return found, [f"ignored: {name}: not in {file.name}" for name in found.ignored]
 

@@ -94,6 +94,7 @@ class _StudyMaker:
             source="table",
             number=self.rows[0].row.number,
             file=self.rows[0].row.file,
+            categories=self.columns.names,
         )
         self.defects = draft.defects
         self._add_images(draft)
@@ -118,7 +119,7 @@ class _StudyMaker:
         }
         if not has_truth:
             return draft.finish()  # nobody whose word is the truth has looked
-        assessed = listed or assess("listed" if stated.names else "unknown", stated.names, {})
+        assessed = listed or assess("listed" if stated.names else "unknown", stated.names, self.columns.names)
         return draft.finish(assessed=msgspec.structs.replace(assessed, readers=readers))
 
     def _state_votes(self, stated: "_State") -> tuple[str, ...]:
@@ -139,7 +140,7 @@ class _StudyMaker:
             own = [
                 Vote(one.key, _reader(one.row, columns), label, certainty, place=stated.draft.defects.place)
                 for label, certainty in stated.read_row(one.row, with_drawn=True)
-                if not stated.draft.is_anatomy(label)
+                if not (stated.draft.is_anatomy(label) or stated.draft.is_left_out(label))
             ]
             (drawn if _has_region(one.row, columns) else others).extend(own)
         # What a reader has drawn counts more than what the reader states without a region.
