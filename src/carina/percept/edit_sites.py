@@ -44,20 +44,20 @@ SLENDER: Final = 2.5
 """The thickness of a change is about its area divided by the width of its kernel and by this factor."""
 SAME_KERNEL: Final = 3
 """Wrong changes of each site that are made with the kernel of its change."""
-OTHER_KERNELS: Final = 8
+OTHER_KERNELS: Final = 10
 """The same with another kernel nearby."""
-STRAIGHT_RUNS: Final = 4
+STRAIGHT_RUNS: Final = 5
 """The same by replacing a run of the contour."""
-STRAIGHT_TRIES: Final = 12
+STRAIGHT_TRIES: Final = 16
 """Runs of the contour that are tried for them."""
 SIZE_RANGE: Final = (0.8, 1.2)
 """Range of the area of wrong changes, relative to what is planned."""
 RUN_RANGE: Final = (0.8, 1.6)
 """Range of the area of runs that are tried, relative to what is planned: the edit may cut off a part."""
-ROOM_SIDE: Final = 3.5
-"""Side of the square in which pixels are counted that a change could use, divided by the square root of its area."""
-ROOM: Final = 1.5
-"""How many times the area of a change these pixels should have."""
+ROOM_SIDE: Final = 4.0
+LEAST_ROOM_SIDE: Final = 2.4
+"""Side of the square in which pixels are counted that a change could use, divided by the square root of its area; the
+first for kernels of full width."""
 SEPARATION: Final = 8.0
 """Least distance between changes at different sites, in pixels of the frame."""
 
@@ -158,9 +158,11 @@ class EditSpace:
             for operation, pixels in movable.items()
         }
 
-    def has_room(self, places: NDArray[np.int64], operation: Operation, area: float) -> NDArray[np.bool_]:
-        """At which places a change of this area may be possible: enough pixels nearby can be changed."""
-        reach = int(np.ceil(ROOM_SIDE / 2 * np.sqrt(area)))
+    def measure_room(
+        self, places: NDArray[np.int64], operation: Operation, area: float, *, wide: float
+    ) -> NDArray[np.float64]:
+        """Pixels near each place that an operation can change, divided by the area that it is to change."""
+        reach = int(np.ceil(max(LEAST_ROOM_SIDE, wide * ROOM_SIDE) / 2 * np.sqrt(area)))
         low = np.clip(places - reach, 0, self.outline.mask.shape)
         high = np.clip(places + reach + 1, 0, self.outline.mask.shape)
         sums = self._movable[operation]
@@ -170,7 +172,7 @@ class EditSpace:
             - sums[high[:, 0], low[:, 1]]
             + sums[low[:, 0], low[:, 1]]
         )
-        return np.asarray(count >= ROOM * area)
+        return np.asarray(count / area, np.float64)
 
     @cached_property
     def runs(self) -> RunTable:
@@ -330,7 +332,9 @@ class EditSpace:
         if change is None:
             return None
         change = match_straightness(self.outline, change, parameters.straighter)
-        return change if change is None or edit is None else self._join_edit(change, edit, is_within=is_within)
+        return (
+            change if change is None or edit is None else self._join_edit(change, edit, is_within=is_within)
+        )
 
     def is_major(self, area: int, thickness: float) -> bool:
         """Whether a change of this area and thickness (in pixels) is a major one."""
@@ -381,9 +385,7 @@ def _is_at(site: Site, change: Change) -> bool:
     """Whether a wrong change is at the point of its site; where nothing is edited, the point must lie in it."""
     if site.is_edited:
         return True
-    row, column = (
-        place - part.start for place, part in zip(site.point, change.window, strict=True)
-    )
+    row, column = (place - part.start for place, part in zip(site.point, change.window, strict=True))
     return (
         0 <= row < change.mask.shape[0]
         and 0 <= column < change.mask.shape[1]

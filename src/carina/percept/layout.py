@@ -21,6 +21,8 @@ from carina.studies.region import Mask
 
 PLACES: Final = 16
 """Places on the contour tried for one edit."""
+ENOUGH_ROOM: Final = 2.5
+"""Places where this many times the pixels that are needed can be changed count as equal; places with less come last."""
 COMPARED_SITES: Final = 4
 """Suitable sites that are compared before one is chosen."""
 KERNEL_WIDTHS: Final = (1.0, 0.85, 0.65)
@@ -79,7 +81,7 @@ def _find_sites(
     if planned.revision and planned.mistake_size:
         wrong = as_operation(wrong_size)
         needs[wrong] = max(needs.get(wrong, 0.0), abs(wrong_size))
-    for place in _sample_places(space, occupancy, needs):
+    for place in _sample_places(space, occupancy, needs, wide):
         site = space.make_site(
             space.sample_parameters(place, operation, abs(size), wide=wide), planned.mistake
         )
@@ -100,16 +102,19 @@ def _find_sites(
             return
 
 
-def _sample_places(space: EditSpace, occupancy: Occupancy, needs: Mapping[Operation, float]) -> list[Place]:
+def _sample_places(
+    space: EditSpace, occupancy: Occupancy, needs: Mapping[Operation, float], wide: float
+) -> list[Place]:
     """Places on the contour to try, with room for what is needed and away from the points that are already placed."""
     some = space.contour[space.chance.integers(0, len(space.contour), 8 * PLACES)]
     some = some[~occupancy.taken[some[:, 0], some[:, 1]]]
-    for operation, area in needs.items():
-        some = some[space.has_room(some, operation, area)]
     if occupancy.points:
         apart = np.linalg.norm(some[:, None] - np.array(occupancy.points)[None], axis=2).min(axis=1)
         some = some[apart >= 0.7 * space.gap]
-    return [(int(row), int(column)) for row, column in some[:PLACES]]
+    rooms = [space.measure_room(some, operation, area, wide=wide) for operation, area in needs.items()]
+    room = np.minimum(np.min(rooms, axis=0), ENOUGH_ROOM)
+    some = some[np.argsort(-room, kind="stable")]
+    return [(int(row), int(column)) for row, column in some[: min(PLACES, np.count_nonzero(room >= 1))]]
 
 
 def _measure_roughening(space: EditSpace, edits: list[Site]) -> float:
@@ -204,20 +209,19 @@ def _block_around(space: EditSpace, free: Mask, point: Place) -> None:
 # ---- edits and points together ----
 
 ATTEMPTS: Final = (
-    (True, 1.0, 1.0),
-    (True, 0.8, 0.5),
-    (False, 1.0, 0.7),
-    (False, 0.8, 0.5),
-    (False, 0.7, 0.3),
-    (False, 0.6, 0.3),
-    (False, 0.6, 0.15),
-    (False, 0.5, 0.15),
-    (False, 0.5, 0.15),
-    (False, 0.45, 0.15),
-    (False, 0.45, 0.15),
+    (True, 1.0, 1.0, True),
+    (False, 1.0, 0.7, True),
+    (False, 0.8, 0.4, True),
+    (False, 0.6, 0.2, True),
+    (False, 1.0, 0.7, False),
+    (False, 0.8, 0.5, False),
+    *((False, 0.6, 0.2, False),) * 4,
+    *((False, 0.5, 0.1, False),) * 4,
+    *((False, 0.45, 0.1, False),) * 4,
 )
-"""For each attempt, whether there is an edit that all masks revise, the width of kernels, and the share of plans, from
-those with the smallest changes on, from which one is taken: fewer, narrower and smaller edits leave more room."""
+"""For each attempt: whether there is an edit that all masks revise; the width of kernels; the share of plans, from those
+with the smallest changes on, from which one is taken; and whether there must be room for the plan whichever versions are
+the truth. Fewer, narrower and smaller edits leave more room for points."""
 TRIES: Final = 2
 """How often it is tried to place a plan."""
 COARSE: Final = 0.25
@@ -260,7 +264,7 @@ def find_layouts(
     # Only the warp makes the same changes on a coarse copy.
     times = max(1, round(outline.scale / COARSE)) if deformer is warp else 1
     rough = space if times == 1 else replace(space, outline=coarsen(outline, times))
-    for extra, wide, smallest in ATTEMPTS:
+    for extra, wide, smallest, is_fair in ATTEMPTS:
         plan = draw_plan(
             outline.area, rules, outline.scale, chance, extra=extra and rules.max_edits > 2, smallest=smallest
         )
@@ -269,9 +273,12 @@ def find_layouts(
             continue
         right = CORNERS[int(chance.integers(len(CORNERS)))]
         try:
-            order = sorted(CORNERS, key=lambda corner: corner != right)
-            found = {corner: _find_rough_sites(rough, plan.decide(corner), wide) for corner in order}
-            yield _complete_layout(space, plan.decide(right), found[right], times)
+            sites = _find_rough_sites(rough, plan.decide(right), wide)
+            if is_fair:
+                for corner in CORNERS:
+                    if corner != right:
+                        _find_rough_sites(rough, plan.decide(corner), wide)
+            yield _complete_layout(space, plan.decide(right), sites, times)
         except Ineligible as reason:
             yield reason
 

@@ -26,7 +26,7 @@ OPPOSED_SHARE: Final = 0.3
 """Share of plans whose second site is revised in opposite directions by its two versions."""
 CONTRARY_SHARE: Final = 0.5
 """Of the other plans, the share in which the two sites are revised in opposite directions."""
-NEAR: Final = 0.22
+NEAR: Final = 0.20
 STEP: Final = (0.06, 0.20)
 """Ranges of the revision sizes, as shares of the shown contour: the smaller version of the first site is up to `NEAR`
 larger than the rules demand, the other one is larger by `STEP`."""
@@ -38,6 +38,8 @@ OVERLAP_MARGINS: Final = (0.025, 0.015)
 """The four masks overlap the shown contour by what the rules demand of an edited contour, less these margins."""
 APART: Final = 0.01
 """The four masks overlap each other by less than what the rules allow, less this margin."""
+TURNS: Final = 6
+"""How often directions are sampled, until some sizes keep the rules."""
 DRAWS: Final = 400
 """Sizes that are sampled for given directions."""
 
@@ -128,9 +130,12 @@ def draw_plan(
         smallest: Share of the sampled plans, from those with the smallest changes on, from which one is taken.
     """
     least = SPARE * max(rules.edit_share, rules.edit_area * scale**2 / area)
-    versions = _draw_versions(least, chance, extra=extra)
-    kept = np.flatnonzero(_keep_rules(versions, least, rules))
-    if not kept.size:
+    for _ in range(TURNS):
+        versions = _draw_versions(least, chance, extra=extra)
+        kept = np.flatnonzero(_keep_rules(versions, least, rules))
+        if kept.size:
+            break
+    else:
         return None
     total = np.abs(versions[:, :, kept]).sum(axis=(0, 1))
     kept = kept[np.argsort(total, kind="stable")][: max(1, round(smallest * kept.size))]
