@@ -132,7 +132,7 @@ def _analyse(
     attributes = _record_attributes(geometry, redrawn, rules, seed, study.id) if lesion.in_lungs else None
     chance = rng(seed, study.id, lesion.name, "edits")
     deformer = deformer_of(study, image)
-    layout, pool = _find_layout(outline, truth, anatomy, rules, chance, deformer)
+    layout, pool = _find_layout(outline, truth, anatomy, rules, chance=chance, deformer=deformer)
     shown = outline.on_image(layout.shown)
     return LesionAnalysis(
         subject=subject,
@@ -193,20 +193,22 @@ def _find_layout(
     truth: Mask,
     anatomy: Anatomy,
     rules: Rules,
+    *,
     chance: np.random.Generator,
     deformer: Deformer,
 ) -> tuple[Layout, MaskPool]:
     """The first layout that has masks to choose from, and these masks; `Ineligible` where there is none."""
     failure = Ineligible("no room for edits")
     for found in find_layouts(outline, anatomy, rules, chance=chance, deformer=deformer.effort):
+        if isinstance(found, Ineligible):
+            failure = found
+            continue
+        overlap = iou(outline.on_image(found.shown), truth)
+        if not rules.revise_low <= overlap <= rules.revise_high:
+            detail = f"the edited contour overlaps the truth by {overlap:.3f}"
+            failure = Ineligible("no room for edits", detail)
+            continue
         try:
-            if isinstance(found, Ineligible):
-                raise found
-            overlap = iou(outline.on_image(found.shown), truth)
-            if not rules.revise_low <= overlap <= rules.revise_high:
-                raise Ineligible(
-                    "no room for edits", f"the edited contour overlaps the truth by {overlap:.3f}"
-                )
             return found, make_mask_pool(outline, found, rules)
         except Ineligible as reason:
             failure = reason

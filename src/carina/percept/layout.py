@@ -39,12 +39,10 @@ def find_sites(space: EditSpace, plan: SquarePlan, *, wide: float) -> list[Site]
     """
     occupancy = Occupancy.blank(space.outline)
     target_roughening = float(space.chance.normal(0.0, ROUGHNESS))
-    sizes = [pixels_of(site.revision or site.mistake_size, plan, space.outline) for site in plan.sites]
+    sizes = [_size_of(plan, n, space.outline) for n in range(len(plan.sites))]
     placed: dict[int, Site] = {}
     for n in sorted(range(len(sizes)), key=lambda n: -abs(sizes[n])):
-        found = list(
-            _find_sites(space, occupancy, plan, n, sizes[n], wide * KERNEL_WIDTHS[len(plan.sites) - 1])
-        )
+        found = list(_find_sites(space, occupancy, plan, n, wide=wide * KERNEL_WIDTHS[len(plan.sites) - 1]))
         if not found:
             raise Ineligible("no room for edits", f"{len(placed)} of the edits found a place")
         edits = list(placed.values())
@@ -60,6 +58,12 @@ def pixels_of(size: float, plan: SquarePlan, outline: Outline) -> float:
     return size * outline.area / plan.growth
 
 
+def _size_of(plan: SquarePlan, number: int, outline: Outline) -> float:
+    """Pixels that the revision of a site adds or removes, or the mistake where nothing is edited."""
+    site = plan.sites[number]
+    return pixels_of(site.revision or site.mistake_size, plan, outline)
+
+
 def reserve_site(space: EditSpace, occupancy: Occupancy, site: Site) -> None:
     """Reserve the point and the pixels of a site; `Ineligible` where they are not free."""
     if not space.is_free(occupancy, site.change) or space.is_crowded(occupancy, site.point):
@@ -70,10 +74,11 @@ def reserve_site(space: EditSpace, occupancy: Occupancy, site: Site) -> None:
 
 
 def _find_sites(
-    space: EditSpace, occupancy: Occupancy, plan: SquarePlan, number: int, size: float, wide: float
+    space: EditSpace, occupancy: Occupancy, plan: SquarePlan, number: int, *, wide: float
 ) -> Iterator[Site]:
     """The first few suitable sites for one site of a plan."""
     planned, found = plan.sites[number], 0
+    size = _size_of(plan, number, space.outline)
     wrong_size = pixels_of(planned.mistake_size, plan, space.outline)
     # An edit is the opposite of the revision that is needed.
     operation = as_operation(-size if planned.revision else size)
@@ -208,20 +213,34 @@ def _block_around(space: EditSpace, free: Mask, point: Place) -> None:
 
 # ---- edits and points together ----
 
+
+@dataclass(frozen=True)
+class Attempt:
+    """How it is tried to lay out a case. Fewer, narrower and smaller edits leave more room for points."""
+
+    wide: float
+    """Relative width of kernels."""
+    smallest: float
+    """Share of plans, from those with the smallest changes on, from which one is taken."""
+    has_extra: bool = False
+    """Whether there is an edit that all masks revise."""
+    is_fair: bool = False
+    """Whether there must be room for the plan whichever versions are the truth."""
+
+
 ATTEMPTS: Final = (
-    (True, 1.0, 1.0, True),
-    (False, 1.0, 0.7, True),
-    (False, 0.8, 0.4, True),
-    (False, 0.6, 0.2, True),
-    (False, 1.0, 0.7, False),
-    (False, 0.8, 0.5, False),
-    *((False, 0.6, 0.2, False),) * 4,
-    *((False, 0.5, 0.1, False),) * 4,
-    *((False, 0.45, 0.1, False),) * 4,
+    Attempt(1.0, 1.0, has_extra=True, is_fair=True),
+    Attempt(1.0, 0.7, is_fair=True),
+    Attempt(0.8, 0.4, is_fair=True),
+    Attempt(0.6, 0.2, is_fair=True),
+    Attempt(1.0, 0.7),
+    Attempt(0.8, 0.5),
+    *(Attempt(0.6, 0.2),) * 4,
+    *(Attempt(0.5, 0.1),) * 4,
+    *(Attempt(0.45, 0.1),) * 4,
 )
-"""For each attempt: whether there is an edit that all masks revise; the width of kernels; the share of plans, from those
-with the smallest changes on, from which one is taken; and whether there must be room for the plan whichever versions are
-the truth. Fewer, narrower and smaller edits leave more room for points."""
+MOST_SQUARE_EDITS: Final = 2
+"""Edits at the two sites of the square."""
 TRIES: Final = 2
 """How often it is tried to place a plan."""
 COARSE: Final = 0.25
@@ -257,27 +276,37 @@ def find_layouts(
 ) -> Iterator[Layout | Ineligible]:
     """Layouts of various plans, or why there is none of a plan.
 
-    A plan is used only if there is room for it whichever versions are the truth: else the room would decide what is
-    right, and the masks would tell.
+    The first plans are used only if there is room for them whichever versions are the truth: else the room would decide
+    what is right, and the masks would tell. Lesions without such room get a plan that fits; which of them are asked to
+    be revised is balanced when a benchmark is made (`carina.percept.select`).
     """
     space = EditSpace(outline, anatomy, rules, deformer, chance)
     # Only the warp makes the same changes on a coarse copy.
     times = max(1, round(outline.scale / COARSE)) if deformer is warp else 1
     rough = space if times == 1 else replace(space, outline=coarsen(outline, times))
-    for extra, wide, smallest, is_fair in ATTEMPTS:
+    for attempt in ATTEMPTS:
         plan = draw_plan(
-            outline.area, rules, outline.scale, chance, extra=extra and rules.max_edits > 2, smallest=smallest
+            outline.area,
+            rules,
+            outline.scale,
+            chance,
+            extra=attempt.has_extra and rules.max_edits > MOST_SQUARE_EDITS,
+            smallest=attempt.smallest,
         )
         if plan is None:
             yield Ineligible("no room for edits", "no sizes of edits keep the rules")
             continue
-        right = CORNERS[int(chance.integers(len(CORNERS)))]
+        corners = [corner for corner in CORNERS if plan.decide(corner).edits <= rules.max_edits]
+        if not corners:
+            yield Ineligible("no room for edits", f"the plan needs more than {rules.max_edits} edits")
+            continue
+        right = corners[int(chance.integers(len(corners)))]
         try:
-            sites = _find_rough_sites(rough, plan.decide(right), wide)
-            if is_fair:
-                for corner in CORNERS:
+            sites = _find_rough_sites(rough, plan.decide(right), attempt.wide)
+            if attempt.is_fair:
+                for corner in corners:
                     if corner != right:
-                        _find_rough_sites(rough, plan.decide(corner), wide)
+                        _find_rough_sites(rough, plan.decide(corner), attempt.wide)
             yield _complete_layout(space, plan.decide(right), sites, times)
         except Ineligible as reason:
             yield reason

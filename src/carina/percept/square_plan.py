@@ -92,6 +92,11 @@ class SquarePlan:
         return 1 + sum(site.revision for site in self.sites)
 
     @property
+    def edits(self) -> int:
+        """How many sites are edited."""
+        return sum(site.revision != 0 for site in self.sites)
+
+    @property
     def kind(self) -> RevisionKind:
         """The revisions that are needed."""
         revisions = [site.revision for site in self.sites if site.revision]
