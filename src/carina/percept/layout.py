@@ -132,8 +132,10 @@ def _measure_roughening(space: EditSpace, edits: list[Site]) -> float:
 
 # ---- points where no revision is needed ----
 
-JITTER: Final = 0.15
-"""Relative variation of the distance of a distractor point to the contour, around that of an edit's point."""
+DEPTHS: Final = (0.88, 1.2)
+"""Range of the distance of a distractor point to the contour, relative to that of an edit's point. The point at a place
+that is right is nearer than most edits' points, so the others are a little farther away: neither the nearest nor the
+farthest point is an edit's more often than by chance."""
 
 
 @dataclass(frozen=True)
@@ -168,7 +170,7 @@ def place_distractors(
             found.append(Distractor(site.point, inside=inside, nearest_change=float(far[site.point])))
     for point in occupancy.points:
         _block_around(space, free, point)
-    depths = [abs(float(distance[site.point])) for site in sites]
+    depths = [abs(float(distance[site.point])) for site in sites if site.is_edited]
     for inside in _sample_sides(space, len(sites)):
         chosen = _find_free_point(space, free, distance, depths, inside=inside)
         if chosen is not None:
@@ -198,7 +200,7 @@ def _find_free_point(
     """A free pixel about as far from the shown contour as one of the edits' points; None where there is none."""
     sign = 1.0 if inside else -1.0
     for depth in space.chance.permutation(depths):
-        wanted = sign * depth * space.chance.uniform(1 - JITTER, 1 + JITTER)
+        wanted = sign * depth * space.chance.uniform(*DEPTHS)
         there = np.flatnonzero(free & (np.abs(distance - np.float32(wanted)) <= 1.0))
         if there.size:
             row, column = divmod(int(there[space.chance.integers(there.size)]), free.shape[1])
@@ -373,6 +375,9 @@ def _measure_drawn_edits(space: EditSpace, sites: Sequence[Site], shown: Mask) -
     away = np.abs(signed_distance(space.outline.mask))
     changed = np.ascontiguousarray(shown ^ space.outline.revised).view(np.uint8)
     _, labels, stats, _ = cv2.connectedComponentsWithStats(changed, connectivity=4)
+    # Drawing may join edits that hardly touch: then one change would have two points.
+    if cv2.connectedComponents(changed, connectivity=8)[0] - 1 < sum(site.is_edited for site in sites):
+        raise Ineligible("no room for edits", "two edits touch once their contour is drawn")
     made = []
     for site in sites:
         if not site.is_edited:
