@@ -84,8 +84,8 @@ def _find_sites(
     operation = as_operation(-size if planned.revision else size)
     needs = {operation: abs(size)}
     if planned.revision and planned.mistake_size:
-        wrong = as_operation(wrong_size)
-        needs[wrong] = max(needs.get(wrong, 0.0), abs(wrong_size))
+        other = as_operation(wrong_size)
+        needs[other] = max(needs.get(other, 0.0), abs(wrong_size))
     for place in _sample_places(space, occupancy, needs, wide):
         site = space.make_site(
             space.sample_parameters(place, operation, abs(size), wide=wide), planned.mistake
