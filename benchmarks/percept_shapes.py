@@ -54,8 +54,8 @@ NAMES = {
 GATE = "contour-shortcuts"
 FRAME = 1024
 FEATURE_SETS = (
-    ("with what a mask adds and removes", len(FEATURES) + 4),
-    ("features of the audit", len(FEATURES) + 2),
+    ("features of the audit", len(FEATURES) + 4),
+    ("without what a mask adds and removes", len(FEATURES) + 2),
     ("contour features only", len(FEATURES)),
 )
 """Sets of features, and how many of the first ones they have."""
@@ -135,7 +135,7 @@ class OptionSets:
 
     features: NDArray[np.float64]
     """(questions, options, features): those of contours, how typical a mask is, its overlap with the shown contour, and
-    what it adds to the shown contour and removes from it. The audit does not use the last two."""
+    what it adds to the shown contour and removes from it."""
     right: NDArray[np.int64]
     folds: NDArray[np.int64]
 

@@ -10,8 +10,8 @@ from scipy import ndimage
 from carina.percept import mask_options
 from carina.percept.contour_features import measure_features
 from carina.percept.deform import apply_changes
-from carina.percept.layout import make_layout
-from carina.percept.mask_options import KEY, MOST_DRAWN, Sizes, make_mask_pool, measure_squares
+from carina.percept.layout import Layout, find_layouts
+from carina.percept.mask_options import KEY, Sizes, make_mask_pool, measure_squares
 from carina.percept.outline import draw_outline
 from carina.percept.rules import Ineligible, Rules
 from carina.store.seeding import rng
@@ -24,17 +24,22 @@ def layouts(chest):
     """Outlines with what was planned on them."""
     made = []
     for name in ("bilateral", "lower", "pieces"):
-        for seed, wanted in enumerate(("expansion", "contraction", "both")):
+        for seed in range(4):
             scene = chest.scene(chest.lesions()[name])
             outline = draw_outline(scene, RULES, rng(seed, name))
-            try:
-                layout = make_layout(outline, scene.anatomy, RULES, wanted=wanted, chance=rng(seed, "edits"))
-                pool = make_mask_pool(outline, layout, RULES, rng(seed, "options"))
-            except Ineligible:
-                continue
-            made.append((outline, layout, pool))
+            for layout in find_layouts(outline, scene.anatomy, RULES, chance=rng(seed, "edits")):
+                if isinstance(layout, Layout) and (pool := try_masks(outline, layout)) is not None:
+                    made.append((outline, layout, pool))
+                    break
     assert len(made) >= 5
     return made
+
+
+def try_masks(outline, layout):
+    try:
+        return make_mask_pool(outline, layout, RULES)
+    except Ineligible:
+        return None
 
 
 def overlap(one, other):
@@ -48,7 +53,7 @@ def test_wrong_masks_are_the_right_one_with_one_wrong_state(analyses):
         kinds = [choice.kind for choice in one.masks]
         assert kinds[0] == KEY
         assert KEY not in kinds[1:]
-        assert 3 <= len(masks) <= 1 + MOST_DRAWN
+        assert len(masks) >= 3
         np.testing.assert_array_equal(masks[0], revised)
         assert (one.shown_area, one.shown_change) == (shown.sum(), (shown ^ revised).sum())
         for choice, mask in zip(one.masks, masks, strict=True):
@@ -148,31 +153,49 @@ def test_drawing_what_changed_equals_drawing_everything(layouts):
             assert differ.sum() <= 2  # rounding of sums
 
 
-def test_the_state_of_every_edit_left_as_shown_is_the_shown_mask(layouts):
-    for outline, layout, _ in layouts:
-        edits = [site.change for site in layout.edits]
-        states = mask_options._list_states(layout)
-        first = [next(state.change for state in states if state.site == n) for n in range(len(edits))]
-        assert all(one is other for one, other in zip(first, edits, strict=True))
-        # But for specks away from the points of the edits.
-        differ = outline.draw(apply_changes(outline.mask, edits)) ^ layout.shown
-        assert differ.sum() <= 0.02 * outline.area
+def test_an_edit_that_is_left_is_as_in_the_shown_mask(layouts):
+    seen = 0
+    for outline, layout, pool in layouts:
+        edits, _ = ndimage.label(layout.shown ^ outline.revised)
+        for site in layout.sites:
+            if site.mistake == "left":
+                seen += 1
+                left = outline.revised ^ (edits == edits[site.point])
+                assert any((option.mask == left).all() for option in pool.masks[1:])
+    assert seen
+
+
+def test_in_one_direction_no_mask_changes_the_shown_contour_in_the_other(layouts):
+    """A little of the other direction would tell masks whose revision is not quite the planned one."""
+    seen = 0
+    for _, layout, pool in layouts:
+        sizes = [size for planned in layout.plan.sites for size in planned.versions]
+        for one, other in pool.squares:
+            right, first, second = (pool.masks[n].mask for n in (0, one, other))
+            four = (right, first, second, right ^ (right ^ first) ^ (right ^ second))
+            if min(sizes) >= 0:
+                assert not any((layout.shown & ~mask).any() for mask in four)
+                seen += 1
+            if max(sizes) <= 0:
+                assert not any((mask & ~layout.shown).any() for mask in four)
+                seen += 1
+    assert seen
 
 
 def test_masks_that_are_too_similar_are_refused(layouts):
     outline, layout, _ = layouts[0]
     with pytest.raises(Ineligible) as found:
-        make_mask_pool(outline, layout, Rules(option_iou_key=0.2), rng(1))
+        make_mask_pool(outline, layout, Rules(option_iou_key=0.2))
     assert found.value.reason == "no mask options"
     assert "none differ enough" in found.value.detail
     with pytest.raises(Ineligible) as found:
-        make_mask_pool(outline, layout, Rules(option_iou_key=0.949, option_iou=0.5), rng(1))
+        make_mask_pool(outline, layout, Rules(option_iou_key=0.949, option_iou=0.5))
     assert found.value.reason == "no mask options"
 
 
-def test_the_same_seed_makes_the_same_masks(layouts):
+def test_the_same_layout_makes_the_same_masks(layouts):
     outline, layout, _ = layouts[0]
-    one, same = (make_mask_pool(outline, layout, RULES, rng(7)) for _ in range(2))
+    one, same = (make_mask_pool(outline, layout, RULES) for _ in range(2))
     for a, b in zip(one.masks, same.masks, strict=True):
         assert (a.kind, a.features) == (b.kind, b.features)
         np.testing.assert_array_equal(a.mask, b.mask)

@@ -27,7 +27,7 @@ from carina.percept.attributes import (
 from carina.percept.contour_features import measure_features
 from carina.percept.deformers import Deformer, DeformerSource, warp_deformer
 from carina.percept.edit_sites import Place
-from carina.percept.layout import Layout, RevisionKind, make_layout
+from carina.percept.layout import Layout, find_layouts
 from carina.percept.lesions import LESIONS, Lesion
 from carina.percept.mask_options import MaskPool, make_mask_pool
 from carina.percept.outline import Outline, draw_outline, iou
@@ -50,7 +50,6 @@ from carina.studies.model import Image, Study
 from carina.studies.region import Mask, Region
 
 FRONTAL: Final = ("PA", "AP")
-REVISION_KINDS: Final[tuple[RevisionKind, ...]] = ("expansion", "contraction", "both")
 
 
 def frontal_image(study: Study) -> Image:
@@ -133,12 +132,8 @@ def _analyse(
     attributes = _record_attributes(geometry, redrawn, rules, seed, study.id) if lesion.in_lungs else None
     chance = rng(seed, study.id, lesion.name, "edits")
     deformer = deformer_of(study, image)
-    layout = _find_layout(outline, anatomy, rules, chance, deformer)
+    layout, pool = _find_layout(outline, truth, anatomy, rules, chance=chance, deformer=deformer)
     shown = outline.on_image(layout.shown)
-    overlap = iou(shown, truth)
-    if not rules.revise_low <= overlap <= rules.revise_high:
-        raise Ineligible("no room for edits", f"the edited contour overlaps the truth by {overlap:.3f}")
-    pool = make_mask_pool(outline, layout, rules, rng(seed, study.id, lesion.name, "options"))
     return LesionAnalysis(
         subject=subject,
         target=lesion.name,
@@ -153,7 +148,7 @@ def _analyse(
         revised=Region.from_mask(redrawn),
         agreement=iou(redrawn, truth),
         shown=Region.from_mask(shown),
-        overlap=overlap,
+        overlap=iou(shown, truth),
         edits=_record_edits(outline, layout),
         points=_record_distractors(outline, layout),
         shown_area=int(np.count_nonzero(layout.shown)),
@@ -194,20 +189,27 @@ def _record_masks(outline: Outline, pool: MaskPool) -> tuple[MaskChoice, ...]:
 
 
 def _find_layout(
-    outline: Outline, anatomy: Anatomy, rules: Rules, chance: np.random.Generator, deformer: Deformer
-) -> Layout:
-    """A layout with revisions of a sampled kind, or of another kind where the lesion has no room for the first."""
+    outline: Outline,
+    truth: Mask,
+    anatomy: Anatomy,
+    rules: Rules,
+    *,
+    chance: np.random.Generator,
+    deformer: Deformer,
+) -> tuple[Layout, MaskPool]:
+    """The first layout that has masks to choose from, and these masks; `Ineligible` where there is none."""
     failure = Ineligible("no room for edits")
-    for kind in chance.permutation(len(REVISION_KINDS)):
+    for found in find_layouts(outline, anatomy, rules, chance=chance, deformer=deformer.effort):
+        if isinstance(found, Ineligible):
+            failure = found
+            continue
+        overlap = iou(outline.on_image(found.shown), truth)
+        if not rules.revise_low <= overlap <= rules.revise_high:
+            detail = f"the edited contour overlaps the truth by {overlap:.3f}"
+            failure = Ineligible("no room for edits", detail)
+            continue
         try:
-            return make_layout(
-                outline,
-                anatomy,
-                rules,
-                wanted=REVISION_KINDS[int(kind)],
-                chance=chance,
-                deformer=deformer.effort,
-            )
+            return found, make_mask_pool(outline, found, rules)
         except Ineligible as reason:
             failure = reason
     raise failure

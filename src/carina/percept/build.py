@@ -67,7 +67,7 @@ from carina.studies import Studies
 from carina.studies.readers import FusionRule
 from carina.studies.vocabulary import Split
 
-PROTOCOL_VERSION: Final = 6
+PROTOCOL_VERSION: Final = 7
 """Raised when the same studies, seed and rules give other cases."""
 PART_SIZE: Final = 256
 _NOT_NEEDED: Final = ("report", "devices", "relations", "recommendations")

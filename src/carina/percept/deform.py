@@ -154,7 +154,7 @@ def make_change(
     wanted = round(area)
     if movable.size < wanted:
         return None
-    window, mask = _crop(window, effort <= np.partition(movable, wanted - 1)[wanted - 1])
+    window, mask = crop(window, effort <= np.partition(movable, wanted - 1)[wanted - 1])
     piece = find_largest_piece(mask)
     area_made = int(np.count_nonzero(piece))
     # Pixels apart from the largest piece are dropped, so the piece may be smaller than requested.
@@ -233,7 +233,7 @@ def _find_new_contour(piece: Mask, other_side: Mask) -> tuple[NDArray[np.int32],
     return np.roll(ring, 1 - int(starts[longest]), axis=0), count
 
 
-def _crop(window: Window, mask: Mask) -> tuple[Window, Mask]:
+def crop(window: Window, mask: Mask) -> tuple[Window, Mask]:
     """The mask without the empty rows and columns around it, except one on each side where the window has one."""
     x, y, width, height = cv2.boundingRect(mask.view(np.uint8))
     rows, columns = (slice(max(0, y - 1), y + height + 1), slice(max(0, x - 1), x + width + 1))

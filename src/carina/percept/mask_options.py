@@ -21,15 +21,11 @@ from carina.percept.deform import Change, apply_changes, find_largest_piece
 from carina.percept.layout import Layout
 from carina.percept.outline import Outline
 from carina.percept.rules import Ineligible, Rules
+from carina.percept.square_plan import Mistake
 from carina.studies.region import Mask
 
 OPTIONS: Final = 4
-MOST_DRAWN: Final = 24
-"""Most wrong states that are drawn."""
 KEY: Final = "key"
-SHOWN_MARGINS: Final = (0.03, 0.01)
-"""The right mask overlaps the shown contour by what the rules demand of an edited contour, less about these margins.
-Sets with other overlaps are used only where a lesion has no others: they would tell wrong masks."""
 NEAREST: Final = 4.0
 """Least distance between two changes of one mask, in pixels of the frame."""
 
@@ -67,19 +63,25 @@ class _State:
     """A wrong state of a site."""
 
     site: int
-    kind: str
+    mistake: Mistake
     change: Change
 
+    @property
+    def kind(self) -> str:
+        """The kind that is stored: an edit that is left is one that is partially revised."""
+        return "partial" if self.mistake == "left" else self.mistake
 
-def make_mask_pool(outline: Outline, layout: Layout, rules: Rules, chance: np.random.Generator) -> MaskPool:
+
+def make_mask_pool(outline: Outline, layout: Layout, rules: Rules) -> MaskPool:
     """The right mask, and wrong masks of which some make sets of four that differ as much as the rules demand.
 
     `Ineligible` where no two of them do.
     """
-    states = _list_states(layout)
-    states = [states[n] for n in sorted(chance.permutation(len(states))[:MOST_DRAWN])]
+    edits = _find_drawn_edits(layout.shown ^ outline.revised, layout)
     right = outline.revised
-    drawn = [_draw_state(state, outline) for state in states]
+    found = [(state, _draw_state(state, outline, edits[state.site])) for state in _list_states(layout)]
+    states = [state for state, mask in found if mask is not None]
+    drawn = [mask for _, mask in found if mask is not None]
     changes, both = _count_changes([mask ^ right for mask in (layout.shown, *drawn)])
     is_near = _find_neighbours([mask ^ right for mask in drawn], outline.scale)
     areas = np.array([np.count_nonzero(mask) for mask in (right, *drawn)])
@@ -183,16 +185,12 @@ def _as_iou(areas: _Counts, different: _Counts) -> NDArray[np.float64]:
 
 
 def _select_squares(pairs: _Counts, sizes: Sizes, shown: int, shown_change: int, rules: Rules) -> _Counts:
+    """Squares that keep the rules. The same is demanded of all four masks, so that none of them stands out."""
     overlaps = measure_squares(pairs, sizes, shown=shown, shown_change=shown_change)
-    wrong = ~np.eye(OPTIONS - 1, dtype=bool)
-    is_apart = (
-        (overlaps.between[:, 0, 1:] <= rules.option_iou_key).all(axis=1)
-        & (overlaps.between[:, 1:, 1:][:, wrong] <= rules.option_iou).all(axis=1)
-        & (overlaps.shown <= rules.option_iou).all(axis=1)
-    )
-    low, high = rules.revise_low + SHOWN_MARGINS[0], rules.revise_high - SHOWN_MARGINS[1]
-    is_alike = is_apart & ((overlaps.shown >= low) & (overlaps.shown <= high)).all(axis=1)
-    return pairs[is_alike if is_alike.any() else is_apart]
+    two = ~np.eye(OPTIONS, dtype=bool)
+    is_apart = (overlaps.between[:, two] <= min(rules.option_iou_key, rules.option_iou)).all(axis=1)
+    is_revision = (overlaps.shown >= rules.revise_low) & (overlaps.shown <= rules.revise_high)
+    return pairs[is_apart & is_revision.all(axis=1)]
 
 
 def combine_kinds(one: str, other: str) -> str:
@@ -203,13 +201,32 @@ def combine_kinds(one: str, other: str) -> str:
 # ---- states ----
 
 
-def _draw_state(state: _State, outline: Outline) -> Mask:
+def _draw_state(state: _State, outline: Outline, edit: Mask) -> Mask | None:
     """The drawn mask, which differs from the right one in one piece, as the shown contour does at each edit.
 
-    Drawing smooths the ends of a change to the other side. Such specks would tell the masks that have them.
+    Drawing smooths the ends of a change to the other side. Such specks would tell the masks that have them. Nor is
+    anything left of an edit, or added to it, that would tell the masks in which it is not quite revised.
     """
+    if state.mistake == "left":
+        return outline.revised ^ edit
     drawn = outline.draw_changed(apply_changes(outline.mask, [state.change]), [state.change.window])
-    return outline.revised ^ find_largest_piece(drawn ^ outline.revised)
+    piece = find_largest_piece(drawn ^ outline.revised)
+    if state.mistake == "partial":
+        piece = find_largest_piece(piece & edit)
+    elif state.mistake == "wrong_operation":
+        piece = find_largest_piece(piece | edit)
+        if (edit & ~piece).any():
+            return None
+    return outline.revised ^ piece if piece.any() else None
+
+
+def _find_drawn_edits(changed: Mask, layout: Layout) -> list[Mask]:
+    """The pixels of the edit at each site."""
+    _, labels = cv2.connectedComponents(np.ascontiguousarray(changed).view(np.uint8), connectivity=4)
+    return [
+        np.asarray(labels == labels[site.point]) if site.is_edited else np.zeros_like(changed)
+        for site in layout.sites
+    ]
 
 
 def _count_changes(changes: Sequence[Mask]) -> tuple[_Counts, _Counts]:
@@ -236,28 +253,10 @@ def _count_pieces(mask: Mask) -> int:
 
 
 def _list_states(layout: Layout) -> list[_State]:
-    """The wrong states of each site; edited sites come first."""
-    states = []
-    for number, site in enumerate(layout.edits):
-        for kind, changes in (
-            ("partial", (site.change, *site.half)),
-            ("wrong_operation", site.worse),
-            ("overshoot", site.overshoot),
-        ):
-            states += [_State(number, kind, change) for change in changes]
-        states += [_State(number, _name_kind(change, site.change), change) for change in site.straight]
-    for number, placed in enumerate(layout.distractors, start=len(layout.edits)):
-        states += [_State(number, "wrong_place", site.change) for site in placed.sites]
-    for number, site in enumerate(layout.elsewhere, start=len(layout.edits) + len(layout.distractors)):
-        states.append(_State(number, "wrong_place", site.change))
-    first = len(layout.edits) + len(layout.distractors) + len(layout.elsewhere)
-    for number, change in enumerate(layout.straight, start=first):
-        states.append(_State(number, "wrong_place", change))
-    return states
-
-
-def _name_kind(change: Change, edit: Change) -> str:
-    """What goes wrong at an edit where the contour is changed in this way instead of being right."""
-    if change.operation != edit.operation:
-        return "overshoot"
-    return "partial" if change.area <= edit.area else "wrong_operation"
+    """The wrong states of the two sites of the square."""
+    return [
+        _State(number, site.mistake, change)
+        for number, site in enumerate(layout.sites)
+        if site.mistake is not None
+        for change in site.wrong
+    ]

@@ -39,6 +39,8 @@ TIE: Final = 1e-9
 AREA: Final = FEATURES.index("area")
 TO_SHOWN: Final = len(FEATURES)
 """Places of two features among those of an option, of which both together must not find the right mask."""
+SIZE_WEIGHT: Final = 1.0
+"""Weight of differences in size between the masks of path RR, against differences of contours between the paths."""
 CELL_EDGES: Final = (-0.5, 0.0, 0.5)
 """Edges of the grid over these two, in spreads."""
 CELL_WEIGHT: Final = 2.0
@@ -88,8 +90,13 @@ def assign_paths(
     by_size = sorted(lesions, key=lambda one: (one.share, one.subject.study))
     pairs = [_toss(by_size[first : first + 2], seed) for first in range(0, len(by_size) - 1, 2)]
     ways = [
-        np.array([_compare_contours(good, revised), _compare_contours(revised, good)])
-        for good, revised in pairs
+        np.array(
+            [
+                np.concatenate([_compare_contours(good, revised), _compare_sizes(revised)])
+                for good, revised in ((one, other), (other, one))
+            ]
+        )
+        for one, other in pairs
     ]
     chosen = (balance or FeatureBalance()).choose(ways)
     paths: dict[Path, list[LesionAnalysis]] = {"RF": [], "RR": []}
@@ -114,6 +121,17 @@ def _compare_contours(good: LesionAnalysis, revised: LesionAnalysis) -> NDArray[
     """How the contour shown on path RR differs from the one shown on path RF, in every feature."""
     of_good = np.array(good.masks[0].features[: len(FEATURES)])
     return np.asarray((np.array(revised.shown_features) - of_good) / FEATURE_SPREAD, np.float64)
+
+
+def _compare_sizes(revised: LesionAnalysis) -> NDArray[np.float64]:
+    """How the right mask differs in sizes and overlaps from all four, on average over the squares of a lesion.
+
+    Where a lesion has no room for some edits, this decides what is right: without balance, the masks would tell.
+    """
+    values = _centre(_measure_overlaps(revised, np.array(revised.squares, np.int64)))
+    values = values / OPTION_SPREAD[TO_SHOWN:]
+    parts = [values[:, 0], _centre(np.abs(values))[:, 0], *_find_extremes(values)]
+    return SIZE_WEIGHT * np.concatenate([part.mean(axis=0) for part in parts])
 
 
 def choose_masks(cell: Sequence[LesionAnalysis], *, seed: int) -> list[LesionAnalysis]:
@@ -141,6 +159,15 @@ def _sample_squares(analysis: LesionAnalysis, seed: int) -> NDArray[np.int64]:
 
 def _measure_options(analysis: LesionAnalysis, squares: NDArray[np.int64]) -> NDArray[np.float64]:
     """Features of the masks of every square, and how they relate to each other and to the shown contour."""
+    features = np.array([mask.features for mask in analysis.masks])
+    one, other = features[squares[:, 0]], features[squares[:, 1]]
+    right = np.broadcast_to(features[0], one.shape)
+    four = np.stack([right, one, other, _measure_both(analysis, squares)], axis=1)
+    return np.concatenate([four, _measure_overlaps(analysis, squares)], axis=2)
+
+
+def _measure_overlaps(analysis: LesionAnalysis, squares: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Overlap of the masks of every square with the shown contour and with each other, and what they change in it."""
     masks = analysis.masks
     sizes = Sizes(
         areas=np.array([mask.area for mask in masks]),
@@ -148,13 +175,9 @@ def _measure_options(analysis: LesionAnalysis, squares: NDArray[np.int64]) -> ND
         as_shown=np.array([mask.as_shown for mask in masks]),
     )
     overlaps = measure_squares(squares, sizes, shown=analysis.shown_area, shown_change=analysis.shown_change)
-    features = np.array([mask.features for mask in masks])
-    one, other = features[squares[:, 0]], features[squares[:, 1]]
-    right = np.broadcast_to(features[0], one.shape)
-    four = np.stack([right, one, other, _measure_both(analysis, squares)], axis=1)
     typical = overlaps.between.sum(axis=2)
     moved = np.stack([overlaps.added, overlaps.removed], axis=2) / analysis.shown_area
-    return np.concatenate([four, overlaps.shown[..., None], typical[..., None], moved], axis=2)
+    return np.concatenate([overlaps.shown[..., None], typical[..., None], moved], axis=2)
 
 
 def _measure_both(analysis: LesionAnalysis, squares: NDArray[np.int64]) -> NDArray[np.float64]:

@@ -4,7 +4,8 @@ Options of step 3c: the largest, smallest, smoothest or most typical mask, the o
 longest straight run. Points of steps 3a and 3b: the nearest to the contour or the farthest, among those on the side
 where such a revision can be needed. Verdict of step 2: does the length, the size, a corner count or the straightness of
 the contour predict whether it needs revision? For options and verdict, a small linear classifier over all features of
-contours is fitted too, and scored on other patients; for options also boosted trees, which find interactions.
+contours is fitted too, and scored on other patients; for options also boosted trees, which find interactions. For
+options, classifiers also see how typical a mask is of the four and what it changes in the shown contour.
 """
 
 from collections import Counter, defaultdict
@@ -40,8 +41,9 @@ _MOST_VALUES: Final = 20_000
 """Contours of each target and path whose measures are compared."""
 _MOST_ROWS: Final = 5_000
 """Cases on which a classifier is fitted."""
-_OPTION_WIDTH: Final = len(FEATURES) + 2
-"""Features of an option: those of its contour, how typical it is, and how close to the shown contour."""
+_OPTION_WIDTH: Final = len(FEATURES) + 4
+"""Features of an option: those of its contour, how typical it is, how close to the shown contour, and what it adds to
+the shown contour and removes from it."""
 _SEPARATING: Final = tuple(
     at for at, name in enumerate(FEATURES) if name.startswith("corners") or "straight" in name
 )
@@ -130,7 +132,12 @@ class ContourShortcuts(MaskGate[ContourShortcutsLimits]):
             best = np.isclose(scores, scores.max(), rtol=0, atol=1e-9)
             self._count(f"3 revision: {name} mask", float(right[best].mean()), 1 / len(options))
         if len(options) == OPTIONS:
-            related = [rules["most typical"], rules["closest to the shown"]]
+            shown = masks.mask("shown")
+            related = [
+                rules["most typical"],
+                rules["closest to the shown"],
+                *np.array([_measure_revision(mask, shown) for mask in options]).T,
+            ]
             rows = np.concatenate([features, np.array(related).T], axis=1)
             case = masks.case
             self._option_features.add(case.id, _fold(case), int(right.argmax()), *rows.ravel())
@@ -266,6 +273,12 @@ class ContourShortcuts(MaskGate[ContourShortcutsLimits]):
 
 def _fold(case: Case) -> int:
     return hash_text(case.patient or case.id) % FOLDS
+
+
+def _measure_revision(mask: Mask, shown: Mask) -> tuple[float, float]:
+    """What a mask adds to the shown contour and removes from it, as shares of the shown contour."""
+    area = max(int(np.count_nonzero(shown)), 1)
+    return int(np.count_nonzero(mask & ~shown)) / area, int(np.count_nonzero(shown & ~mask)) / area
 
 
 def _rank_features(features: NDArray[np.float64]) -> Iterator[tuple[str, NDArray[np.float64]]]:
