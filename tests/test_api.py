@@ -50,6 +50,7 @@ RENAMED = {
 }
 """An option that may be repeated is one keyword in the plural; a name of Python's own has an underscore."""
 ONLY_ON_THE_COMMAND_LINE = {
+    "all_",
     "json",
     "open_",
     "strict",

@@ -172,7 +172,7 @@ def estimate(
 
     Example:
         >>> estimate("bench", "openai/gpt-5", limit=10).calls
-        51
+        45
     """
     if (price_in is None) != (price_out is None):
         raise CarinaError("price_in and price_out: expected both or none (--price-in and --price-out)")

@@ -50,7 +50,7 @@ class Run(Result):
         >>> answers.scores().select("stage", "n").rows()
         [(1, 18), (2, 11), (3, 15), (4, 38)]
         >>> answers.to_frame().filter(pl.col("correct") == 0).height
-        20
+        19
     """
 
     def __init__(
