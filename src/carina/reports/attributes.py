@@ -26,6 +26,23 @@ LIFTING: Final = frozenset({"non", "not"})
 """Words that turn a limit into its opposite: "non displaced"."""
 LIMIT_STOPS: Final = (STOPS - {","}) | {"no", "without"}
 """Words at which the reach of a limit towards its noun ends."""
+COMPARATIVES: Final = word_set("worse more less larger smaller greater bigger better")
+"""First words of phrases that compare two times, or two places of one image."""
+SEEN: Final = word_set(
+    "seen visualized visualised appreciated demonstrated evaluated characterized defined shown"
+)
+AT: Final = word_set("on in at along within over than towards toward")
+"""Words that, behind a comparative, lead to the place where it holds."""
+SIDE_WORDS: Final = word_set("left right")
+PLACE_WORDS: Final = SIDE_WORDS | word_set(
+    "base bases apex apices lower upper mid middle perihilar basal basilar apical central periphery lung lungs lobe "
+    "lobes"
+)
+POSITION_WORDS: Final = word_set("position positions place location")
+REACH_OF_COMPARATIVE: Final = 4
+"""Words behind a comparative in which its place is looked for."""
+DATING: Final = word_set("become now")
+"""Words that, before a comparative, make it one of time."""
 SHOWING: Final = word_set(
     "shows show demonstrates demonstrate contains contain reveals reveal exhibits exhibit has have"
 )
@@ -34,7 +51,6 @@ SHOWING: Final = word_set(
 
 def add_trends(sentence: SentenceText, *, advice: bool) -> None:
     """Add trends: new, worse, improved, unchanged and resolved."""
-    words = sentence.words
     if not advice:
         for item, _ in sentence.of_kind("gone"):
             for mention in _find_changed(sentence, item):
@@ -43,14 +59,31 @@ def add_trends(sentence: SentenceText, *, advice: bool) -> None:
     for item, role in sentence.of_kind("trend"):
         if advice and role.key == "improved":
             continue
-        following = words[item.end].text if item.end < len(words) else ""
-        if words[item.end - 1].text in ("larger", "smaller") and following == "on":
-            continue  # "larger on the right"
+        if _compares_places(sentence, item):
+            continue
         for mention in _find_changed(sentence, item):
             if mention.certainty == "absent" and mention.how != "named":
                 continue
             if mention.trend is None and not (mention.certainty == "absent" and role.key != "resolved"):
                 mention.trend = cast(Trend, role.key)
+
+
+def _compares_places(sentence: SentenceText, item: Item) -> bool:
+    """Whether a comparative compares two places of one image: "worse on the right", "left greater than right".
+
+    "Better seen on the lateral view" compares two views.
+    """
+    texts = [word.text for word in sentence.words]
+    if texts[item.start] not in COMPARATIVES or sentence.has("prior"):
+        return False
+    behind = texts[item.end : item.end + REACH_OF_COMPARATIVE]
+    if texts[item.end - 1] == "better":
+        return behind[:1] != [] and behind[0] in SEEN
+    if texts[item.end - 1] == "than":
+        return not SIDE_WORDS.isdisjoint(behind)
+    before = texts[item.start - 1] if item.start else ""
+    is_at_place = behind[:1] != [] and behind[0] in AT and not PLACE_WORDS.isdisjoint(behind[1:])
+    return before not in DATING and (is_at_place or (before in SIDE_WORDS and behind[:1] == ["than"]))
 
 
 def _find_changed(sentence: SentenceText, item: Item) -> list[Mention]:
@@ -366,4 +399,6 @@ def _read_until_stop(sentence: SentenceText, start: int, end: int) -> str | None
 
 def _starts_new_phrase(sentence: SentenceText, index: int) -> bool:
     words = sentence.words
+    if words[index].text == "in":  # "in stable position" says nothing of where it is
+        return any(word.text in POSITION_WORDS for word in words[index + 1 : index + 4])
     return words[index].text == "and" and index + 1 < len(words) and words[index + 1].text in NEW_VERBS

@@ -9,8 +9,9 @@ import msgspec
 from carina.cases import Box, Evidence, Fact
 from carina.cases.model import Format, Label
 from carina.reports.conflicts import IN_CONFLICT
+from carina.reports.unseen import find_unseen
 from carina.studies.assessment import Kind
-from carina.studies.model import ReportSection
+from carina.studies.model import ReportSection, Sentence
 from carina.trek.language import Language, capitalise
 from carina.trek.options import Quotas, TrekOptions
 from carina.trek.sampling import Sampler
@@ -144,6 +145,19 @@ class ConversationDraft:
         elif unknown is not None:
             self.leave_out(task, FINDINGS_UNKNOWN if unknown == "finding" else DEVICES_UNKNOWN)
         return unknown is None
+
+    def speaks_of_unseen(self, sentence: Sentence) -> bool:
+        """Whether a sentence of the study's report speaks of what the conversation does not show."""
+        report = self.subject.study.report
+        if report is None:
+            return False
+        unseen = find_unseen(
+            report.quote(sentence),
+            views=[image.view for image in self.subject.images],
+            has_prior=self.reference is not None,
+            states_change=any(state.trend is not None for state in sentence.states),
+        )
+        return unseen is not None
 
     def fill_answer(self, turn: Turn, kind: str, slots: Mapping[str, str]) -> str:
         """An answer of this kind in one of its wordings; for a question with a blank, what belongs in the blank."""

@@ -2,7 +2,18 @@
 
 import pytest
 from tests.audits.gates import objecting
-from tests.audits.trek.breaking import audited, change, every_step, one_step, replaced, row, told, with_key
+from tests.audits.trek.breaking import (
+    audited,
+    change,
+    every_step,
+    first,
+    one_step,
+    referred,
+    replaced,
+    row,
+    told,
+    with_key,
+)
 
 from carina.cases.model import Constraints, Evidence, Fact, Key, Option
 from carina.studies.model import ReportSection
@@ -161,3 +172,55 @@ def test_text_defects_accept_repetitions_in_lists_of_options(sound):
 
     cases, *_ = one_step(sound, "severity", zoned)
     assert audited(cases).gate("text-defects").status == "pass"
+
+
+QUOTED = (Evidence(report="current", sentence=0),)
+
+
+def with_report(step, text, **more):
+    section = ReportSection(name="impression", text=text)
+    return change(with_key(step, text=text, sections=(section,)), evidence=QUOTED, **more)
+
+
+@pytest.mark.parametrize(
+    ("text", "unseen"),
+    [
+        ("No effusion. Stable cardiomegaly.", "an earlier study"),
+        ("A nodule, as seen on CT.", "another examination"),
+        ("The lateral view shows an effusion.", "a view that is not shown"),
+    ],
+)
+def test_unseen_contents_fail_for_quotes_about_what_is_not_shown(sound, text, unseen):
+    at = first(sound, lambda case: not referred(case))
+    case = sound[at]
+    (report,) = (step for step in case.steps if step.stage == 8)
+    steps = tuple(with_report(s, text) if s is report else s for s in case.steps)
+    result = audited(replaced(sound, at, change(case, steps=steps)))
+    assert objecting(result) == {"unseen-contents"}
+    assert row(result, "unseen-contents", unseen).status == "fail"
+    assert result.gate("unseen-contents").status == "fail"
+    assert f"{case.id}: turn {report.id}: " in told(result, "unseen-contents")
+    assert text.split(". ")[-1] in told(result, "unseen-contents")
+
+
+def test_unseen_contents_accept_a_comparison_with_the_study_that_is_shown(sound):
+    at = first(sound, referred)
+    case = sound[at]
+    steps = tuple(with_report(s, "Stable cardiomegaly.") if s.stage == 8 else s for s in case.steps)
+    result = audited(replaced(sound, at, change(case, steps=steps)))
+    assert result.gate("unseen-contents").status == "pass"
+
+
+def test_unseen_contents_read_imported_reports_and_leave_other_stages_alone(sound):
+    at = first(sound, lambda case: not referred(case))
+    case = sound[at]
+    elsewhere = tuple(
+        change(s, question="Is the stable effusion on the left?") if s.stage == 3 else s for s in case.steps
+    )
+    assert (
+        audited(replaced(sound, at, change(case, steps=elsewhere))).gate("unseen-contents").status == "pass"
+    )
+    bare = tuple(
+        with_key(s, text="Stable cardiomegaly.", sections=()) if s.stage == 8 else s for s in case.steps
+    )
+    assert audited(replaced(sound, at, change(case, steps=bare))).gate("unseen-contents").status == "fail"

@@ -5,7 +5,10 @@ from collections import Counter
 import msgspec
 import pytest
 
-from carina.studies import Assessed
+from carina.reports import with_report_truth
+from carina.studies import Assessed, Report, ReportSection
+from carina.trek.facts import TrekCaseFacts
+from carina.trek.stages.report import NOT_SHOWN
 
 TASKS = {"full report", "findings section", "impression", "impression from findings"}
 
@@ -36,7 +39,8 @@ def test_the_key_is_the_text_of_the_report(asked):
         report = talk.study.report
         assert step.format == "report"
         for section in step.key.sections:
-            assert section.text == report.text(section.name).strip()
+            if not speaks_of_unseen(talk, section.name):
+                assert section.text == report.text(section.name).strip()
             assert section.text in step.key.text
         names = tuple(section.name for section in step.key.sections)
         expected = {
@@ -51,9 +55,26 @@ def test_the_key_is_the_text_of_the_report(asked):
     assert seen == TASKS
 
 
+def speaks_of_unseen(talk, name):
+    """Whether a section compares with a study that the conversation does not show; every view of a phantom is shown."""
+    report = talk.study.report
+    return talk.case.reference_study is None and any(
+        state.trend is not None or "prior" in report.quote(sentence)
+        for sentence in report.sentences
+        if sentence.section == name
+        for state in sentence.states
+    )
+
+
+def test_phantoms_have_reports_of_both_kinds(asked):
+    unseen = [speaks_of_unseen(talk, section.name) for talk, step in asked for section in step.key.sections]
+    assert set(unseen) == {True, False}
+
+
 def test_only_one_prompt_states_the_findings_and_is_marked_as_restating(asked):
     for talk, step in asked:
-        given = talk.study.report.text("findings").strip() in step.question
+        stated = [slot.value for slot in step.slots if slot.name == "findings"]
+        given = bool(stated) and stated[0] in step.question
         assert given == step.restates == (step.task == "impression from findings")
         assert talk.study.report.text("impression").strip() not in step.question
 
@@ -152,3 +173,80 @@ def test_neither_excerpts_nor_a_disputed_report_are_asked_for(made):
         made.finding("mass"), report=report, assessed=Assessed(findings="every", disputed=("pneumothorax",))
     )
     assert reports(made, disputed) == []
+
+
+def read(made, **sections):
+    """A study of which nothing is known but its report."""
+    report = Report(sections=tuple(ReportSection(name=name, text=text) for name, text in sections.items()))
+    return with_report_truth(made.study(assessed=Assessed(), report=report))
+
+
+@pytest.mark.parametrize(
+    ("impression", "kept", "names", "gone"),
+    [
+        ("Stable cardiomegaly. No effusion.", "No effusion.", ["cardiomegaly"], "table"),
+        ("No change since the prior study. No effusion.", "No effusion.", [], "prior"),
+        (
+            "The right effusion has increased to a large one. Clear lungs.",
+            "Clear lungs.",
+            ["pleural effusion on the right"],
+            "ncreas",
+        ),
+        ("Pneumothorax has resolved. A mass is seen.", "A mass is seen.", ["no pneumothorax"], "resolved"),
+        ("Unchanged nodule, seen on CT. Clear pleura.", "Clear pleura.", ["nodule"], "CT"),
+        (
+            "A nodule is only seen on the lateral view. The heart is normal.",
+            "The heart is normal.",
+            ["nodule"],
+            "lateral",
+        ),
+        (
+            "Fracture and nodule are unchanged. Nodule is stable.",
+            "",
+            ["fracture", "nodule"],
+            "table",
+        ),
+    ],
+)
+def test_what_is_not_shown_is_restated_from_the_images(made, impression, kept, names, gone):
+    study = read(made, impression=impression)
+    steps = reports(made, study, 12)
+    assert steps
+    for step, _ in steps:
+        text = step.key.sections[0].text
+        assert kept in text
+        assert gone not in text
+        told = text.replace(kept, "").lower()
+        for name in names:
+            negated, _, bare = name.rpartition("no ")
+            assert told.count(bare) == 1
+            assert made.hedges.search(told) is None
+            assert bool(negated or name.startswith("no ")) == (" no " in f" {told}" or "without" in told)
+        assert bool(told.strip()) == bool(names)
+
+
+def test_a_report_that_only_compares_is_not_asked_for(made):
+    study = read(made, findings="A mass is seen.", impression="No change since the prior study.")
+    tasks = {step.task for step, _ in reports(made, study)}
+    assert tasks == {"findings section"}
+
+
+def test_with_the_prior_study_shown_the_report_keeps_its_words(made):
+    text = "Stable cardiomegaly. No effusion."
+    before = made.study(made.finding("cardiomegaly"), name="r", order=0)
+    now = msgspec.structs.replace(read(made, impression=text), order=1, prior="r")
+    cases = [case for case in made.talks(12, now, before) if case.reference_study]
+    assert cases
+    for case in cases:
+        assert [step.key.text for step in case.steps if step.stage == 8] == [text]
+
+
+def test_a_finding_without_a_name_that_is_only_compared_leaves_the_section_out(made):
+    study = read(made, findings="A mass is seen.", impression="Stable mass.")
+    hidden = msgspec.structs.replace(
+        study, findings=tuple(msgspec.structs.replace(one, name="abnormality") for one in study.findings)
+    )
+    for case in made.talks(6, hidden):
+        assert {step.task for step in case.steps if step.stage == 8} == {"findings section"}
+        facts = TrekCaseFacts.of(case)
+        assert ("impression section", NOT_SHOWN) in {(one.task, one.reason) for one in facts.not_asked}

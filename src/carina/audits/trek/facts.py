@@ -94,9 +94,14 @@ def has_fact(step: Step, name: str) -> bool:
 
 def quoted_texts(step: Step) -> list[str]:
     """Texts of the step that are a report's own words: sections that cite sentences, phrases, and marked quotes."""
-    sections = [section.text for section in step.key.sections] if step.evidence else []
     slots = [slot.value for slot in step.slots if slot.name in _QUOTING_SLOTS]
-    return [*texts_of(step, _QUOTE), *sections, *slots]
+    return [*quotes_of_report(step), *slots]
+
+
+def quotes_of_report(step: Step) -> list[str]:
+    """Texts of the answer that are a report's own words."""
+    sections = [section.text for section in step.key.sections] if step.evidence else []
+    return [*texts_of(step, _QUOTE), *sections]
 
 
 def tasks_not_asked(case: Case) -> set[str]:

@@ -35,8 +35,9 @@ def ask_recommendations(draft: ConversationDraft) -> None:
         for recommendation in due
     ]
     report = subject.study.report
-    said = [report.quote(report.sentences[number]).strip() for number in numbers] if report else []
-    quotes = [quote for quote in said if not has_removed_words(quote)]
+    said = [report.sentences[number] for number in numbers] if report else []
+    texts = [report.quote(one).strip() for one in said if not draft.speaks_of_unseen(one)] if report else []
+    quotes = [text for text in texts if not has_removed_words(text)]
     quoted = " ".join(map(make_sentence, quotes))
     if quoted:
         turn.facts.append(quote_row("current", quoted))

@@ -5,15 +5,16 @@ Excerpts of a report are no report, and a report that contradicts what the other
 sentence in which de-identification has removed something is left out of the key: nobody can know what it said.
 """
 
+from collections.abc import Iterator
 from typing import Final
 
 from carina.reports.conflicts import IN_CONFLICT
 from carina.reports.sections import has_removed_words
-from carina.studies.model import Report, ReportSection
+from carina.studies.model import Report, ReportSection, Sentence
 from carina.trek.facts import target_row
 from carina.trek.interned import cite
 from carina.trek.language import make_sentence
-from carina.trek.subject import KINDS
+from carina.trek.subject import KINDS, Thing
 from carina.trek.turn import ConversationDraft, Turn
 
 _ONE_TURN: Final = (
@@ -22,6 +23,8 @@ _ONE_TURN: Final = (
     ("findings section", ("findings",), 0.085),
 )
 """Tasks, the sections that each asks for in the order of the answer, and how often each is put."""
+NOT_SHOWN: Final = "the report says it only of what is not shown"
+"""Why a section is not asked for: a finding is named only in comparison with an earlier study, or on another view."""
 
 
 def ask_report(draft: ConversationDraft) -> None:
@@ -78,34 +81,74 @@ def _list_sections(draft: ConversationDraft) -> list[ReportSection]:
     if draft.subject.study.assessed.disputed or draft.subject.is_report_overruled:
         draft.leave_out("full report", IN_CONFLICT)
         return []
-    written = (
-        []
-        if report is None or report.is_excerpt
-        else [
+    if report is None or report.is_excerpt:
+        written: list[ReportSection] = []
+    else:
+        written = [
             ReportSection(name=section.name, text=text)
             for section in report.sections
-            if section.name in ("findings", "impression") and (text := _drop_removed(report, section))
+            if section.name in ("findings", "impression") and (text := _quote_section(draft, report, section))
         ]
-    )
     if written:
         return written
     # A report that is composed from the findings is right only where there is nothing else to report.
     return _compose_sections(draft) if draft.is_complete("full report", *KINDS) else []
 
 
-def _drop_removed(report: Report, section: ReportSection) -> str:
-    """A section without the sentences in which de-identification has removed something."""
-    if not has_removed_words(section.text):
-        return section.text.strip()
+def _quote_section(draft: ConversationDraft, report: Report, section: ReportSection) -> str:
+    """A section in its own words, except for what the images do not show; empty where nothing can be asked for."""
     own = [one for one in report.sentences if one.section == section.name]
-    quotes: list[str] = []
+    unseen = {one for one in own if draft.speaks_of_unseen(one)}
+    if not unseen and not has_removed_words(section.text):
+        return section.text.strip()
+    said: list[str] = []
+    told: set[str] = set()
     end = 0
     for one in sorted(own, key=lambda one: (one.start, -one.end)):
         # A phrase may be quoted from within a sentence.
-        if one.start >= end:
-            quotes.append(report.quote(one).strip())
-            end = one.end
-    return " ".join(quote for quote in quotes if not has_removed_words(quote))
+        if one.start < end:
+            continue
+        end = one.end
+        quote = report.quote(one).strip()
+        if has_removed_words(quote):
+            continue
+        if one not in unseen:
+            said.append(quote)
+            continue
+        restated = list(_restate(draft, one, told))
+        if None in restated:
+            draft.leave_out(f"{section.name} section", NOT_SHOWN)
+            return ""
+        said += [sentence for sentence in restated if sentence]
+    return " ".join(said)
+
+
+def _restate(draft: ConversationDraft, sentence: Sentence, told: set[str]) -> Iterator[str | None]:
+    """What a sentence states of the images of the current study; None for what is present and cannot be said anew.
+
+    `told` has the ids and names of what the section has already said in this way.
+    """
+    subject = draft.subject
+    missing = {one.id: one.name for one in (*subject.absent_findings, *subject.absent_devices) if one.id}
+    missing |= {record.id: name for name, record in subject.resolved.items()}
+    for state in sentence.states:
+        if state.kind not in ("finding", "device") or state.certainty is None:
+            continue
+        thing = subject.by_id.get(state.about)
+        if thing is not None and thing.id not in told:
+            told.add(thing.id)
+            yield _say(draft, thing)
+        elif thing is None and state.certainty != "absent":
+            yield None
+        elif thing is None and (name := missing.get(state.about)) and name not in told:
+            told.add(name)
+            yield make_sentence(draft.fill_clause(8, "sentence", "absent", slots={"finding": name}))
+
+
+def _say(draft: ConversationDraft, thing: Thing) -> str:
+    certain = "device" if thing.kind == "device" else "present"
+    kind = certain if thing.is_present else "uncertain"
+    return make_sentence(draft.fill_clause(8, "sentence", kind, slots={"described": thing.plain}))
 
 
 def _compose_sections(draft: ConversationDraft) -> list[ReportSection]:
@@ -113,11 +156,10 @@ def _compose_sections(draft: ConversationDraft) -> list[ReportSection]:
     findings: list[str] = []
     impression: list[str] = []
     for thing in subject.things:
-        certain = "device" if thing.kind == "device" else "present"
-        kind = certain if thing.is_present else "uncertain"
-        slots = {"described": thing.plain}
-        findings.append(make_sentence(draft.fill_clause(8, "sentence", kind, slots=slots)))
+        findings.append(_say(draft, thing))
         if thing.kind == "finding":
+            kind = "present" if thing.is_present else "uncertain"
+            slots = {"described": thing.plain}
             impression.append(make_sentence(draft.fill_clause(8, "impression", kind, slots=slots)))
     if not subject.findings and subject.devices:
         # Nothing is abnormal, but with a device the examination is not unremarkable either.
