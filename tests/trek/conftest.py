@@ -314,7 +314,7 @@ def phantoms():
 @pytest.fixture(scope="session")
 def conversations(phantoms):
     """Study, reference, later and conversation of every phantom, for several seeds and all conventions of boxes."""
-    among = surveyed(phantoms, choices=Quotas().choices)
+    among = surveyed(phantoms, choices=Quotas().choices, uncertain=Quotas().uncertain)
     done = []
     for seed in range(9):
         for one in phantoms:

@@ -43,7 +43,7 @@ def population(made, number, *, seed=1, devices=False, most=3, bare=0.3):
 def asked(made, studies, *, seeds=1, quotas=None):
     """By study and seed: what was told of anything at all, and the named questions in order, by kind."""
     quotas = quotas or made.with_quotas(lists=0.0, others=0.0)
-    among = made.survey(studies, choices=quotas.choices)
+    among = made.survey(studies, choices=quotas.choices, uncertain=quotas.uncertain)
     for seed in range(seeds):
         for study in studies:
             draft = made.draft(study, among=among, seed=seed, quotas=quotas)
@@ -381,3 +381,35 @@ def test_studies_that_deny_nothing_are_asked_once_and_balanced_by_those_that_den
         assert near_half(by["yes"], by.total()), (name, by)
     total = sum(answers.values(), Counter())
     assert near_half(total["yes"], total.total(), z=3.0)
+
+
+@pytest.mark.parametrize("most", [0.1, 0.3])
+def test_uncertain_is_the_answer_to_a_share_of_the_questions_at_most(made, most):
+    studies = population(made, 600)
+    hedged = [
+        made.study(made.finding(NAMES[n % 3], "uncertain"), made.finding(NAMES[3], "absent"), name=f"u{n}")
+        for n in range(1500)
+    ]
+    quotas = made.with_quotas(lists=0.0, others=0.0, uncertain=most)
+    labels = Counter(
+        label
+        for _, turns in asked(made, [*studies, *hedged], quotas=quotas)
+        for _, label in named(turns, "presence")
+    )
+    share = labels["uncertain"] / labels.total()
+    assert labels["yes"] > 300
+    assert abs(share - most) < 0.07  # fitted to the expected number of the other questions
+    assert near_half(labels["yes"], labels["yes"] + labels["no"])
+
+
+def test_few_uncertain_ones_are_all_asked_about(made):
+    studies = [*population(made, 300), made.study(made.finding("alpha", "uncertain"), name="u")]
+    quotas = made.with_quotas(lists=0.0, others=0.0, uncertain=0.2)
+    found = {study.id: turns for study, turns in asked(made, studies, quotas=quotas)}
+    assert named(found["u"], "presence") == [("alpha", "uncertain")]
+
+
+def test_nothing_is_asked_where_uncertain_would_always_be_right(made):
+    studies = [made.study(made.finding("alpha", "uncertain"), name=f"u{n}") for n in range(20)]
+    for _, turns in asked(made, studies, quotas=made.with_quotas(lists=0.0, others=0.0)):
+        assert named(turns, "presence") == []

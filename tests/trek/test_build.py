@@ -114,7 +114,7 @@ def test_neighbours_are_those_in_time_whatever_the_rows(made, studies, bench):
 def test_conversations_are_those_of_the_study_alone_given_the_survey(made, studies, bench):
     """A part boundary between a study and its neighbour changes nothing."""
     known = {study.id: study for study in studies}
-    among = made.survey(list(studies), choices=Quotas().choices)
+    among = made.survey(list(studies), choices=Quotas().choices, uncertain=Quotas().uncertain)
     for case in list(bench)[::7]:
         before, after = made.neighbours(known[case.study], list(known.values()))
         again = made.talk(known[case.study], before, after, among=among, seed=3)

@@ -1,7 +1,7 @@
 """What several readers say of the images of a study, each alone: how their statements become findings."""
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Final, NamedTuple
 
 from carina.sources._defects import RecordPlace
@@ -40,12 +40,22 @@ def state_votes(draft: StudyDraft, votes: Iterable[Vote], readers: Mapping[str, 
     labels: dict[str, str] = {}
     stated: defaultdict[str, dict[tuple[str, str], Certainty]] = defaultdict(dict)
     here = draft.defects.place
+    plain: dict[tuple[str, Certainty, str], str] = {}
+    """Names of statements that mean what their certainty says: reading them again would count no defect."""
     for vote in votes:
         draft.defects.place = vote.place or here
-        name, certainty = draft.read_statement(vote.label, vote.certainty, words=vote.words)
-        if not name or certainty is None:
-            continue
-        labels.setdefault(name, vote.label.strip())
+        said = (vote.label, vote.certainty, vote.words)
+        known_name = plain.get(said)
+        if known_name is not None:
+            name, certainty = known_name, vote.certainty
+        else:
+            name, stated_certainty = draft.read_statement(vote.label, vote.certainty, words=vote.words)
+            if not name or stated_certainty is None:
+                continue
+            certainty = stated_certainty
+            if certainty == vote.certainty:
+                plain[said] = name
+            labels.setdefault(name, vote.label.strip())
         known = stated[name].setdefault((vote.image, vote.reader), certainty)
         if known != certainty:
             draft.defects["conflict"] += 1
@@ -55,17 +65,29 @@ def state_votes(draft: StudyDraft, votes: Iterable[Vote], readers: Mapping[str, 
     is_normal = all(set(own.values()) == {"absent"} for own in stated.values())
     is_shared = len({reader for own in readers.values() for reader in own}) > 1
     for name, own in stated.items():
-        outcomes = {_decide(own, image, len(readers[image])) for image in {image for image, _ in own}}
-        decided = next(one for one in _STRONGEST_FIRST if one in outcomes)
+        decided = _decide_finding(own, readers)
         if name == ABNORMALITY and decided == "absent" and not is_normal:
             continue
         by = [reader for (_, reader), one in own.items() if one == "present"] if is_shared else []
         draft.decide(name, labels[name], decided, stated_by=by)
 
 
-def _decide(own: Mapping[tuple[str, str], Certainty], image: str, readers: int) -> Certainty:
+def _decide_finding(
+    own: Mapping[tuple[str, str], Certainty], readers: Mapping[str, Collection[str]]
+) -> Certainty:
+    """What the votes about a finding come to: what it is on the image that shows it best."""
+    if len(readers) == 1:
+        (all_readers,) = readers.values()
+        return _decide(list(own.values()), len(all_readers))
+    of_images: defaultdict[str, list[Certainty]] = defaultdict(list)
+    for (image, _), certainty in own.items():
+        of_images[image].append(certainty)
+    outcomes = {_decide(votes, len(readers[image])) for image, votes in of_images.items()}
+    return next(one for one in _STRONGEST_FIRST if one in outcomes)
+
+
+def _decide(votes: Sequence[Certainty], readers: int) -> Certainty:
     """What the votes on one image come to."""
-    votes = [certainty for (key, _), certainty in own.items() if key == image]
     if votes.count("absent") == len(votes):
         return "absent"
     return "present" if 2 * votes.count("present") >= readers else "uncertain"

@@ -12,6 +12,7 @@
 import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -455,17 +456,16 @@ def _run_import(
             if not is_usable and not state.parts:
                 return _count_unusable(job, state)
         rest = _copy_images(records, job) if job.copy_images else _write_images(records, job, state)
-        while chunk := list(islice(rest, PART_SIZE)):
-            index = len(state.parts)
-            state.parts.append(build.write_part(index, chunk))
-            ids = [record.id for record in chunk] if job.source.second_id else []
-            note = _Note(
-                place=state.place, counts=state.part, ids=ids, joined=state.joined,
-                images_joined=dict(state.images_joined), first_image=state.first_image,
-                defective=state.defective,
-            )  # fmt: skip
-            _write_note(job.out, index, note)
-            state.close_part()
+        with _PartWriter(job.out, build.write_part, state.parts) as writer:
+            while chunk := list(islice(rest, PART_SIZE)):
+                ids = [record.id for record in chunk] if job.source.second_id else []
+                note = _Note(
+                    place=state.place, counts=state.part, ids=ids, joined=state.joined,
+                    images_joined=dict(state.images_joined), first_image=state.first_image,
+                    defective=state.defective,
+                )  # fmt: skip
+                writer.write(chunk, note)
+                state.close_part()
         state.close_part()
         state.finish_joins()
         imported = Imported(job.source, job.out, state.counts, job.plan)
@@ -475,6 +475,41 @@ def _run_import(
             state.parts, lambda _manifest: write_tables(imported, _read_defective(job.out, len(state.parts)))
         )
     return imported
+
+
+class _PartWriter:
+    """Writes a part and its note while the records of the next part are read, which frees the workers from waiting.
+
+    Parts and notes are written in order. An error is raised when the next part is given, or at the end.
+    """
+
+    def __init__(self, out: Path, write_part: Callable[[int, Any], PartInfo], parts: list[PartInfo]) -> None:
+        self._out, self._write_part, self._parts = out, write_part, parts
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="parts")
+        self._last: Future[None] | None = None
+
+    def __enter__(self) -> "_PartWriter":
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        # What has begun is finished, also after an interrupt: it takes a part of a second.
+        self._thread.shutdown(wait=True)
+        if error[0] is None:
+            self._finish()
+
+    def write(self, records: "list[Study | Case]", note: _Note) -> None:
+        """Begin to write the next part; the one before is finished first."""
+        self._finish()
+        self._last = self._thread.submit(self._write, records, note)
+
+    def _finish(self) -> None:
+        if self._last is not None:
+            self._last.result()
+
+    def _write(self, records: "list[Study | Case]", note: _Note) -> None:
+        index = len(self._parts)
+        self._parts.append(self._write_part(index, records))
+        _write_note(self._out, index, note)
 
 
 def _look_ahead(records: Iterator["Study | Case"]) -> tuple[Iterator["Study | Case"], bool]:

@@ -82,7 +82,9 @@ class Region(msgspec.Struct, frozen=True, forbid_unknown_fields=True, gc=False):
         Both edges count, so mirroring the box mirrors the region; a fractional box may hold no centre at all.
         """
         rle.check_size(height, width)
-        if not (0 < w < math.inf and 0 < h < math.inf and math.isfinite(x) and math.isfinite(y)):
+        if not (
+            0 < w < math.inf and 0 < h < math.inf and -math.inf < x < math.inf and -math.inf < y < math.inf
+        ):
             raise RegionError(
                 f"box (x {x}, y {y}, w {w}, h {h}): expected finite numbers, and w and h above 0"
             )

@@ -85,6 +85,8 @@ class Balance:
     """By name, how common it is in studies with more than one of its kind."""
     opening: Mapping[str, "Opening"]
     """By stratum, how the questions begin."""
+    uncertain: float = 1.0
+    """Share of uncertain ones to ask about by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,14 +110,32 @@ def matching_share(rare: int, common: int) -> float:
     return min(1.0, rare / common) if common and rare else 0.0
 
 
-def fit_balance(names: Sequence[str], seen: Counter[KindContent], *, choices: float) -> Balance:
-    """Fit the weights to the studies; `choices` is the share of findings that are not asked about by name."""
+def fit_balance(
+    names: Sequence[str],
+    seen: Counter[KindContent],
+    *,
+    choices: float,
+    uncertain: int = 0,
+    most_uncertain: float = 1.0,
+) -> Balance:
+    """Fit the weights to the studies.
+
+    Args:
+        names: Names of findings, or of devices.
+        seen: How many studies have each content.
+        choices: Share of present ones that are not asked about by name.
+        uncertain: Number of uncertain ones in the studies.
+        most_uncertain: Largest share of the questions by name with the answer "uncertain".
+    """
     strata = sorted({study.stratum for study in seen})
     any_probability = {stratum: _any_question_probabilities(seen, stratum) for stratum in strata}
     rows = _StudyRows.of(names, seen).keep_balanced()
     if not names or not len(rows.times):
         nothing = dict.fromkeys(names, 0.0)
-        return Balance(nothing, nothing, {}, nothing, dict.fromkeys(strata, NO_OPENING))
+        asked_uncertain = _share_of_uncertain(0.0, uncertain, most_uncertain)
+        return Balance(
+            nothing, nothing, {}, nothing, dict.fromkeys(strata, NO_OPENING), uncertain=asked_uncertain
+        )
     begin = (rows.askable_count > 0).astype(np.float64)
     opening: dict[str, Opening] = {}
     asked = weights = np.zeros(len(names))
@@ -141,6 +161,8 @@ def fit_balance(names: Sequence[str], seen: Counter[KindContent], *, choices: fl
         )
         # Studies that have something and ask about nothing by name do not count in the balance.
         begin = 1 - (1 - (1 - choices) * enough) ** rows.askable_count
+    # Every "yes" has a "no".
+    certain = 2 * (1 - choices) * float(((rows.times * enough) @ rows.askable * asked).sum())
     together = rows.askable.T @ (rows.times[:, None] * (rows.negative_weights > 0))
     either = np.divide(together.T, together, out=np.zeros_like(together), where=together > 0)
     several = rows.times * (rows.askable_count > 1)
@@ -157,7 +179,18 @@ def fit_balance(names: Sequence[str], seen: Counter[KindContent], *, choices: fl
             zip(names, (several @ rows.askable / max(1.0, several.sum())).tolist(), strict=True)
         ),
         opening=opening,
+        uncertain=_share_of_uncertain(certain, uncertain, most_uncertain),
     )
+
+
+def _share_of_uncertain(certain: float, uncertain: int, most: float) -> float:
+    """The share of uncertain ones to ask about, so that they are at most the share `most` of all questions by name.
+
+    None are asked about where nothing else is: "uncertain" would always be right.
+    """
+    if most >= 1 or not uncertain:
+        return 1.0
+    return min(1.0, most / (1 - most) * certain / uncertain)
 
 
 def _any_question_probabilities(seen: Counter[KindContent], stratum: str) -> dict[bool, float]:

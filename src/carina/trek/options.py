@@ -25,6 +25,9 @@ class Quotas:
     quality: float = 0.7
     named: int = 12
     """Most findings and devices that are asked about by name, yes or no."""
+    uncertain: float = 0.2
+    """Largest share, about, of the questions by name with the answer "uncertain": reports hedge more often than an
+    image leaves a question open."""
     choices: float = 0.25
     """Share of the present findings and devices that are asked about among options instead of by name."""
     lists: float = 1.3

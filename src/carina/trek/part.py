@@ -98,7 +98,7 @@ def survey_set(
         for first in range(0, len(places), _COUNTED_AT_ONCE)
     )
     counts = map(count_sample, samples) if pool is None else pool.in_order(count_sample, samples)
-    return survey_from_counts(counts, choices=options.quotas.choices)
+    return survey_from_counts(counts, choices=options.quotas.choices, uncertain=options.quotas.uncertain)
 
 
 @dataclass(frozen=True)

@@ -59,6 +59,8 @@ class SurveyCounts:
     stated_locations: dict[str, tuple[frozenset[str], str | None]] = field(default_factory=dict)
     zones: Counter[str] = field(default_factory=Counter)
     """By zone, the number of studies in which it holds something."""
+    uncertain: Counter[Kind] = field(default_factory=Counter)
+    """Number of uncertain findings and devices that can be asked about by name."""
 
     def add(self, other: "SurveyCounts") -> None:
         """Add the counts of studies that come after these."""
@@ -74,13 +76,20 @@ class SurveyCounts:
             self.descriptions[name].update(texts)
         self.stated_locations.update(other.stated_locations)
         self.zones.update(other.zones)
+        self.uncertain.update(other.uncertain)
 
 
 def survey_studies(
-    studies: Iterable[Study], words: Language, *, choices: float = 0.0, most_images: int = 2
+    studies: Iterable[Study],
+    words: Language,
+    *,
+    choices: float = 0.0,
+    uncertain: float = 1.0,
+    most_images: int = 2,
 ) -> Survey:
-    """Survey the studies in one pass. `choices` is the share of findings that are not asked about by name."""
-    return survey_from_counts([count_studies(studies, words, most_images=most_images)], choices=choices)
+    """Survey the studies in one pass; as `survey_from_counts`."""
+    counts = count_studies(studies, words, most_images=most_images)
+    return survey_from_counts([counts], choices=choices, uncertain=uncertain)
 
 
 def count_studies(studies: Iterable[Study], words: Language, *, most_images: int) -> SurveyCounts:
@@ -97,8 +106,16 @@ def count_studies(studies: Iterable[Study], words: Language, *, most_images: int
     return counts
 
 
-def survey_from_counts(counted_apart: Iterable[SurveyCounts], *, choices: float) -> Survey:
-    """The survey of studies that were counted in several groups, given in their order."""
+def survey_from_counts(
+    counted_apart: Iterable[SurveyCounts], *, choices: float, uncertain: float = 1.0
+) -> Survey:
+    """The survey of studies that were counted in several groups, given in their order.
+
+    Args:
+        counted_apart: Counts of each group.
+        choices: Share of present findings that are not asked about by name.
+        uncertain: Largest share of the questions by name with the answer "uncertain".
+    """
     counts = SurveyCounts()
     for some in counted_apart:
         counts.add(some)
@@ -108,7 +125,13 @@ def survey_from_counts(counted_apart: Iterable[SurveyCounts], *, choices: float)
         studies=counts.studies,
         known=names,
         balance={
-            kind: fit_balance([name for other, name in names if other == kind], seen, choices=choices)
+            kind: fit_balance(
+                [name for other, name in names if other == kind],
+                seen,
+                choices=choices,
+                uncertain=counts.uncertain[kind],
+                most_uncertain=uncertain,
+            )
             for kind, seen in counts.contents.items()
         },
         wrong={
@@ -149,6 +172,7 @@ def _count_subject(counts: SurveyCounts, subject: Subject) -> None:
             there, noticed, some, settled, subject.stratum, looked_for=looked_for, is_none_known=none_known
         )
         counts.contents[kind][content] += 1
+        counts.uncertain[kind] += sum(thing.certainty == "uncertain" and thing.alone for thing in things)
         for thing in things:
             if thing.is_present:
                 counts.descriptions[thing.name][thing.plain] += 1

@@ -156,7 +156,8 @@ def _ask_by_name(draft: ConversationDraft, taken: set[str], reserved: ReservedNa
                 if not sampler.chance(step.continues) or not _ask_negative(draft, rest, taken):
                     break
         for thing in sampler.shuffle([t for t in things if t.certainty == "uncertain" and t.alone]):
-            _ask_named(draft, thing)
+            if balanced.uncertain >= 1 or sampler.chance(balanced.uncertain):
+                _ask_named(draft, thing)
     return left_for_choices
 
 
@@ -275,7 +276,7 @@ def _count_left_out(draft: ConversationDraft, reserved: ReservedName | None) -> 
         asked |= set() if reserved.thing is None else {reserved.thing.name}
     groups = ((subject.findings, subject.absent_findings), (subject.devices, subject.absent_devices))
     for (task, _), (things, absent) in zip(_PRESENCE_TASKS, groups, strict=True):
-        names = [thing.name for thing in things if thing.is_present and thing.alone]
+        names = [thing.name for thing in things if thing.alone]
         # What is absent only because it was looked for is not counted: that is most names of the set.
         names += [missing.name for missing in absent if missing.id]
         number = sum(name not in asked for name in names)
