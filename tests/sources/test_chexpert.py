@@ -82,6 +82,19 @@ def test_every_field_of_a_study(folder, tmp_path):
     assert skips(imported) == [("patient90003_study1", "image missing", "view1_frontal.jpg is missing")]
 
 
+def test_no_finding_beside_a_positive_label_is_a_conflict(folder, tmp_path):
+    table = folder / "train.csv"
+    row = f"{SECOND}/view1_frontal.jpg,Female,69,Frontal,PA,1.0,"
+    text = table.read_text()
+    assert row + "," in text
+    table.write_text(text.replace(row + ",", row + "1.0,"))  # and "Enlarged Cardiomediastinum"
+    studies, imported = read_studies("chexpert", folder, tmp_path / "out")
+    study = studies["patient90001_study2"]
+    assert [finding.label for finding in study.findings] == ["Enlarged Cardiomediastinum"]
+    assert certainty_of(study, "pneumothorax") is None
+    assert defects(imported) == {"conflict": 1}
+
+
 def test_studies_without_images_are_kept_by_option(folder, tmp_path):
     studies, imported = read_studies("chexpert", folder, tmp_path / "out", missing_images="keep")
     (image,) = studies["patient90003_study1"].images

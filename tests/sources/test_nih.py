@@ -94,7 +94,7 @@ def test_no_finding_beside_a_box_says_nothing_of_the_rest(folder, tmp_path):
     study = studies["00000808_000"]
     assert [finding.name for finding in study.findings] == ["mass"]
     assert study.assessed.findings == "unknown"
-    assert defects(imported) == {"unlisted box": 2}
+    assert defects(imported) == {"unlisted box": 2, "conflict": 1}
 
 
 def test_no_finding_beside_a_label_is_a_conflict(folder, tmp_path):

@@ -246,3 +246,35 @@ def test_words_of_doubt_and_denial_in_a_label_count_and_are_counted(draft):
 def test_a_closed_list_has_names_without_doubt_and_nothing_else():
     listed = assess_labels(("Mass?", "no effusion", "No finding", "Normal", "Edema")).listed
     assert listed == ("edema", "mass", "pleural effusion")
+
+
+def test_no_finding_covers_its_labels_unless_a_finding_contradicts_it(draft):
+    draft.state("Support Devices")
+    draft.state_no_finding(["Mass", "Nodule"])
+    study, defects = finished(draft, assessed=Assessed(text=True))
+    assert (study.assessed.findings, study.assessed.listed, defects) == ("listed", ("mass", "nodule"), {})
+    assert certainty_of(study, "mass") == "absent"
+
+
+@pytest.mark.parametrize("certainty", ["present", "uncertain"])
+def test_no_finding_beside_a_finding_is_a_conflict_and_nothing_is_absent_for_it(draft, certainty):
+    draft.state_no_finding(["Mass", "Nodule"])
+    draft.state("Pneumonia", certainty)
+    study, defects = finished(draft, assessed=assess_labels(["Fracture"]))
+    assert defects == {"conflict": 1}
+    assert [certainty_of(study, name) for name in ("mass", "fracture")] == [None, "absent"]
+
+
+def test_a_name_close_to_a_known_one_disputes_it_in_every_source(draft):
+    draft.state("Pneumona")
+    study, defects = finished(draft, assessed=assess_labels(["Pneumonia", "Mass"]))
+    assert defects == {"near name": 1}
+    assert [certainty_of(study, name) for name in ("pneumonia", "mass")] == [None, "absent"]
+
+
+def test_a_region_that_its_annotator_drew_twice_is_used_once(draft):
+    for annotator in ("R1", "R1", "R2"):
+        draft.add_box("Effusion", "a.png", (10, 20, 30, 40), annotator=annotator)
+    study, defects = finished(draft)
+    assert [one.annotator for one in study.findings[0].annotations] == ["R1", "R2"]
+    assert defects == {"duplicate": 1}

@@ -29,7 +29,15 @@ from carina.studies.model import (
 )
 from carina.studies.pixels import read_header
 from carina.studies.region import Region
-from carina.studies.terms import Term, find_term, is_no_finding, read_label
+from carina.studies.terms import (
+    Term,
+    ancestors,
+    find_term,
+    is_kind_of,
+    is_no_finding,
+    list_nearest_terms,
+    read_label,
+)
 from carina.studies.vocabulary import ABNORMALITY, Certainty, Drawn, View
 
 MissingImages: TypeAlias = Annotated[
@@ -51,6 +59,9 @@ DEFECTS: Final[Mapping[str, str]] = {
     "recorded as uncertain or absent",
     "nothing": "a region whose label says that there is nothing, such as 'No finding' or 'no mass', is left out",
     "nameless": "a label that says whether something is there, but not what, is left out",
+    "duplicate": "a region that its annotator drew twice, exactly alike, is used once",
+    "near name": "a name that is not known is kept; the known name that it is close to, and what that is a kind of, do "
+    "not count as absent in the study",
 }
 """Defects that a draft counts, for the decorator of a source."""
 SECOND_RECORD: Final = "second record"
@@ -245,6 +256,10 @@ class StudyDraft:
         self._anatomy: list[Anatomy] = []
         self._normal: dict[RecordPlace, None] = {}
         """Where the record says that nothing is there."""
+        self._covered: list[str] = []
+        """Labels that are absent because it says so."""
+        self._first_places: dict[str, RecordPlace] = {}
+        """By name, where it is first said to be present or uncertain."""
 
     # ---- images ------------------------------------------------------------------------------------------------------
 
@@ -388,7 +403,10 @@ class StudyDraft:
     def _interpret(self, label: str, certainty: Certainty, words: str) -> tuple[str, bool, Certainty | None]:
         if not label:
             raise RecordError("label", "is empty", kind="label")
-        return _classify(self.names.get(label, words or label), certainty)
+        name, is_device, stated = _classify(self.names.get(label, words or label), certainty)
+        if stated in ("present", "uncertain"):
+            self._first_places.setdefault(name, self.defects.place)
+        return name, is_device, stated
 
     def _count_wording(self, label: str, certainty: Certainty, words: str, stated: Certainty | None) -> None:
         """Count a label whose own words say something else than its source does, or that name nothing."""
@@ -401,6 +419,18 @@ class StudyDraft:
     def state_normal(self, label: str) -> None:
         """State that the source calls the images normal; "No finding" means that in some sources, and not in others."""
         self.state(label, "absent", words=ABNORMALITY)
+
+    def state_no_finding(self, covered: Iterable[str] = ()) -> None:
+        """State that the record says "No Finding" of a closed list of labels.
+
+        What it covers was looked for, and is absent, unless the record says of any finding that it is or may be there:
+        then "No Finding" contradicts it, is counted as a conflict, and says nothing. Devices do not contradict it.
+
+        Args:
+            covered: The labels that it covers; none where it is not trusted to say what was looked for.
+        """
+        self._normal[self.defects.place] = None
+        self._covered += covered
 
     def add_box(
         self,
@@ -518,15 +548,17 @@ class StudyDraft:
         region = make_or_empty(make_region)
         if not self._is_usable(drawing.image, region):
             return False  # What was drawn is lost; that the source names the finding is not.
-        thing.annotations.append(
-            Annotation(
-                image=drawing.image,
-                region=region,
-                drawn=drawing.drawn,
-                annotator=drawing.annotator,
-                automatic=drawing.automatic,
-            )
+        drawn = Annotation(
+            image=drawing.image,
+            region=region,
+            drawn=drawing.drawn,
+            annotator=drawing.annotator,
+            automatic=drawing.automatic,
         )
+        if drawn in thing.annotations:
+            self.defects["duplicate"] += 1
+            return False
+        thing.annotations.append(drawn)
         return True
 
     # ---- readers whom the source compares with its truth -------------------------------------------------------------
@@ -598,6 +630,41 @@ class StudyDraft:
         names = tuple(sorted({*assessed.disputed, *self._disputed}))
         return msgspec.structs.replace(assessed, disputed=names)
 
+    def _add_covered(self, assessed: Assessed) -> Assessed:
+        """What was looked for, with what "No Finding" covers."""
+        if not self._covered:
+            return assessed
+        covered = assess_labels(self._covered)
+        return msgspec.structs.replace(
+            assessed,
+            findings="listed" if assessed.findings == "unknown" else assessed.findings,
+            devices=covered.devices if assessed.devices == "unknown" else assessed.devices,
+            listed=tuple(sorted({*assessed.listed, *covered.listed})),
+        )
+
+    def _dispute_near_names(self, assessed: Assessed) -> Assessed:
+        recorded = {thing.name for thing in self._things.values() if thing.certainty != "absent"}
+        confirmed = {name_of(ours) for ours in self.names.values()}
+        meant: set[str] = set()
+        for name in sorted(recorded - confirmed):
+            nearest = list_nearest_terms(name)
+            meant.update(*((near, *ancestors(near)) for near in nearest))
+            if nearest:
+                self.defects.place = self._first_places.get(name, self.defects.place)
+                self.defects["near name"] += 1
+        meant |= {
+            name
+            for name in set(assessed.listed) - confirmed
+            for near in list_nearest_terms(name)
+            if near in recorded or any(is_kind_of(other, near) for other in recorded)
+        }
+        is_open = "every" in (assessed.findings, assessed.devices)
+        disputed = {name for name in meant - set(self._things) if is_open or name in assessed.listed}
+        if not disputed:
+            return assessed
+        disputed |= set(assessed.disputed)
+        return msgspec.structs.replace(assessed, disputed=tuple(sorted(disputed)))
+
     def _drop_normal(self) -> None:
         """Leave out that nothing is there, where the record says of a finding that it is or may be."""
         if all(thing.certainty == "absent" or thing.is_device for thing in self._things.values()):
@@ -606,6 +673,7 @@ class StudyDraft:
             self.defects.place = place
             self.defects["conflict"] += 1
         self._normal.clear()
+        self._covered.clear()
         general = self._things.get(ABNORMALITY)
         if general is not None and general.certainty == "absent":
             del self._things[ABNORMALITY]
@@ -615,10 +683,15 @@ class StudyDraft:
 
         A label that says that nothing is there, such as "Normal" or "No finding", is left out and counted as a conflict
         where a finding is present or uncertain. Devices do not contradict it.
+
+        A known name that an unknown one is close to does not count as absent: "pneumona" may be a misspelt pneumonia,
+        so that nobody knows of pneumonia in that study, nor of "pneumona" in a study with pneumonia. A name that the
+        user has mapped is meant as it is written.
         """
         for name in self._disputed:
             self._things.pop(name, None)
         self._drop_normal()
+        known = self._dispute_near_names(self._add_covered(assessed or Assessed()))
         findings, devices = (
             tuple(_number(kind, letter, things))
             for kind, letter, things in (
@@ -631,7 +704,7 @@ class StudyDraft:
             patient=self.patient,
             source=self.source,
             images=tuple(self.images),
-            assessed=self._add_disputed(assessed or Assessed()),
+            assessed=self._add_disputed(known),
             findings=findings,
             devices=devices,
             anatomy=tuple(self._anatomy),

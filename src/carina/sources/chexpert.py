@@ -15,7 +15,6 @@ from msgspec import Meta
 from carina.reports.sections import split_sections
 from carina.sources._chexpert_labels import (
     assess_expert,
-    assess_mined,
     find_columns,
     read_labels,
     state_labels,
@@ -32,7 +31,7 @@ from carina.sources._study_draft import (
 )
 from carina.sources._tables import Row, RowPlace, index_rows, read_row, read_rows
 from carina.sources._values import read_age, read_sex, read_view
-from carina.studies.model import Report, ReportSection
+from carina.studies.model import Assessed, Report, ReportSection
 from carina.studies.vocabulary import Section, Split, View
 
 TABLES: Final[Mapping[str, Split]] = {
@@ -260,9 +259,8 @@ def _make_study(
         "sex": entry.sex or read_sex(values.get("sex", "")),
     }  # fmt: skip
     is_mined = entry.split == "train"
-    return draft.finish(
-        assessed=assess_mined(entry.labels) if is_mined else assess_expert(entry.labels, text=False)
-    )
+    # What programs looked for in a report is known only where they state "No Finding".
+    return draft.finish(assessed=Assessed(text=True) if is_mined else assess_expert(entry.labels, text=False))
 
 
 def _read_report(row: Row) -> Report | None:

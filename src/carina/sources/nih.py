@@ -168,15 +168,15 @@ def _make_study(entry: _Entry, options: _Options) -> Item:
         corner = [box.number_of(column) for column in ("Bbox [x", "y", "w", "h]")]
         draft.add_box(label, key, corner, annotator="radiologist")
     draft.defects.read_row(row)
-    draft.defects["conflict"] += listed > {_NO_FINDING}
+    if _NO_FINDING in listed:
+        # Where a radiologist drew a box, or there are other labels, it is not trusted, even if these are denied.
+        draft.state_no_finding(() if entry.boxes or listed > {_NO_FINDING} else LABELS)
     for label in sorted(listed - {_NO_FINDING}):
         if _is_denied(label, answers):
             draft.defects["conflict"] += 1
         else:
             draft.state(label)
-    # A label that a radiologist contradicts, by a box or in the re-read, says nothing of the other findings.
-    is_normal = listed == {_NO_FINDING} and not entry.boxes and "present" not in answers.values()
-    mined: tuple[str, ...] = LABELS if is_normal or options.is_silence_absence else ()
+    mined: tuple[str, ...] = LABELS if options.is_silence_absence else ()
     present = {name for name, answer in answers.items() if answer == "present"}
     # Where a mass or nodule is present, silence does not say which of them is absent.
     mined = tuple(label for label in mined if present.isdisjoint(ancestors(name_of(label))))
