@@ -73,6 +73,10 @@ def test_every_field_of_a_study(folder, tmp_path):
     none = studies["patient90001_study2"]
     assert (none.findings, none.assessed.text, states_no_abnormality(none)) == ((), True, None)
     assert [certainty_of(none, name) for name in ("pneumothorax", "medical device")] == ["absent", None]
+    # A program states what is mined from reports.
+    assert study.assessed.by_program == ("cardiomegaly", "lung opacity", "medical device", "pneumothorax")
+    assert none.assessed.by_program == none.assessed.listed
+    assert studies["patient90002_study1"].assessed.by_program == ()
     # By radiologists, in the PNG tree of CheXpert Plus.
     expert = studies["patient90002_study1"]
     assert (expert.split, expert.images[0].key) == ("val", f"valid/{OTHER}/view1_frontal.png")

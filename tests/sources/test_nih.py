@@ -67,8 +67,11 @@ def test_every_field_of_a_study(folder, tmp_path):
     # What the miner did not find in a report is not known, except where it says that there is nothing.
     assert (study.assessed.findings, study.assessed.listed) == ("unknown", ())
     assert (study.assessed.devices, study.assessed.text) == ("unknown", True)
+    # Radiologists drew the others.
+    assert study.assessed.by_program == ("pleural effusion",)
     normal = studies["00000808_000"]
     assert (normal.findings, normal.assessed.findings) == ((), "listed")
+    assert normal.assessed.by_program == normal.assessed.listed  # mined from the report
     assert normal.assessed.listed == tuple(sorted(name_of(label) for label in LABELS))
     assert states_no_abnormality(normal) is None
     assert defects(imported) == {"unlisted box": 1}

@@ -10,6 +10,7 @@ from carina.sources import Repaired, Skipped
 from carina.sources._record import RecordError
 from carina.sources._study_draft import StudyDraft, assess_labels, find_image, make_or_skip, name_of
 from carina.studies import Assessed, Image, Region, Study, certainty_of
+from carina.studies.assessment import is_stated_by_program
 
 
 @pytest.fixture
@@ -19,9 +20,9 @@ def draft():
     return made
 
 
-def finished(draft, *, assessed=None):
+def finished(draft, *, assessed=None, mined=()):
     """The study and its defects."""
-    found = draft.finish(assessed=assessed)
+    found = draft.finish(assessed=assessed, mined=mined)
     return (found.record, found.defects) if isinstance(found, Repaired) else (found, {})
 
 
@@ -278,3 +279,23 @@ def test_a_region_that_its_annotator_drew_twice_is_used_once(draft):
     study, defects = finished(draft)
     assert [one.annotator for one in study.findings[0].annotations] == ["R1", "R2"]
     assert defects == {"duplicate": 1}
+
+
+def test_what_only_a_program_states_is_named(draft):
+    draft.add_box("Nodule", "a.png", (10, 20, 30, 40), annotator="radiologist")
+    draft.state("Fracture", "absent")
+    draft.is_by_program = True
+    for label in ("Nodule", "Effusion", "Fracture"):
+        draft.state(label, "absent" if label == "Fracture" else "present")
+    draft.add_box("Mass", "a.png", (1, 1, 5, 5), annotator="a model", automatic=True)
+    study, _ = finished(draft, assessed=assess_labels(["Edema", "Nodule"]), mined=["Edema", "Nodule"])
+    assert study.assessed.by_program == ("edema", "mass", "pleural effusion")
+    told = {name: is_stated_by_program(study, name) for name in ("edema", "nodule", "fracture", "mass")}
+    assert told == {"edema": True, "nodule": False, "fracture": False, "mass": True}
+
+
+def test_a_contradicted_no_finding_of_a_program_names_nothing(draft):
+    draft.is_by_program = True
+    draft.state_no_finding(["Mass"])
+    draft.state("Effusion")
+    assert finished(draft)[0].assessed.by_program == ("pleural effusion",)

@@ -40,7 +40,7 @@ from carina.cases.model import Fact
 from carina.store.errors import BenchmarkError
 
 BY_PROGRAM: Final = "a program"
-"""Value of a fact that says who drew a region, where no person did."""
+"""Value of a fact that says who drew a region, or who stated a finding, where no person did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,6 +147,8 @@ class LesionFacts(FactRecord):
     """Pixels of the lesion as a share of those of the image, 0 to 1."""
     conspicuity: Annotated[float | None, Stored("conspicuity")] = None
     """Conspicuity of the lesion against its surroundings, if the source states it."""
+    stated_by: Annotated[str | None, Stored("stated by")] = None
+    """`BY_PROGRAM` where only a program says whether the finding is present; nothing where a person says so."""
 
     def region(self, role: str) -> str | None:
         """Name of the first region that has a role; None where no region has it."""

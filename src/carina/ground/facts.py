@@ -49,6 +49,7 @@ class GroundCaseFacts(LesionFacts):
         "side",
         "agreement",
         "conspicuity",
+        "stated_by",
         "looks_like",
         "readers",
     )

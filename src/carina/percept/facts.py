@@ -63,6 +63,7 @@ class PerceptCaseFacts(LesionFacts):
         "area",
         "share_of_image",
         "conspicuity",
+        "stated_by",
         "share_outside_lungs",
         "not_asked",
         "readers",

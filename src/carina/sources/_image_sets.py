@@ -339,14 +339,14 @@ class ImageSetDraft(StudyDraft):
         if patient is None:
             self.defects["patient"] += 1
 
-    def finish(self, *, assessed: Assessed | None = None) -> Study | Repaired:
+    def finish(self, *, assessed: Assessed | None = None, mined: Iterable[str] = ()) -> Study | Repaired:
         """As `StudyDraft.finish`; counts labels such as "No finding" that are used for nothing."""
         scope = "unknown" if assessed is None else assessed.findings
         if scope == "unknown" and not any(not thing.is_device for thing in self._things.values()):
             for place in self._normal:
                 self.defects.place = place
                 self.defects[UNUSED] += 1
-        return super().finish(assessed=assessed)
+        return super().finish(assessed=assessed, mined=mined)
 
     def state_category(self, label: str, certainty: Certainty = "present") -> None:
         """State that something is present, absent or uncertain, unless the map leaves it out."""

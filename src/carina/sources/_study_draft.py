@@ -191,6 +191,8 @@ class _Thing:
     """Whether its certainty is what several readers come to."""
     rank: int = 0
     """Rank of the statement that counts."""
+    is_by_program: bool = False
+    """Whether only programs state it."""
 
 
 class Drawing(NamedTuple):
@@ -251,6 +253,8 @@ class StudyDraft:
         """Fields of the record that have no place in Carina."""
         self.rank = 0
         """Rank of the statements that are read now: begin with those that are trusted most, and count upwards."""
+        self.is_by_program = False
+        """Whether a program states what is read now, such as labels that were mined from the report."""
         self._things: dict[str, _Thing] = {}
         self._disputed: dict[str, None] = {}
         self._anatomy: list[Anatomy] = []
@@ -258,6 +262,8 @@ class StudyDraft:
         """Where the record says that nothing is there."""
         self._covered: list[str] = []
         """Labels that are absent because it says so."""
+        self._mined: set[str] = set()
+        """Names that are absent because a program does not state them."""
         self._first_places: dict[str, RecordPlace] = {}
         """By name, where it is first said to be present or uncertain."""
 
@@ -365,7 +371,10 @@ class StudyDraft:
                 self._normal[self.defects.place] = None
             return _Thing(name, label, "absent", is_device)
         if thing is None:
-            thing = self._things[name] = _Thing(name, label, stated, is_device, rank=self.rank)
+            thing = self._things[name] = _Thing(
+                name, label, stated, is_device, rank=self.rank, is_by_program=self.is_by_program
+            )
+        thing.is_by_program &= self.is_by_program or thing.certainty != stated
         if thing.certainty != stated:
             self.defects["conflict"] += 1
             if thing.rank == self.rank and "uncertain" not in (thing.certainty, stated):
@@ -430,7 +439,10 @@ class StudyDraft:
             covered: The labels that it covers; none where it is not trusted to say what was looked for.
         """
         self._normal[self.defects.place] = None
-        self._covered += covered
+        labels = list(covered)
+        self._covered += labels
+        if self.is_by_program:
+            self._mined |= name_listed(labels).keys()
 
     def add_box(
         self,
@@ -559,6 +571,7 @@ class StudyDraft:
             self.defects["duplicate"] += 1
             return False
         thing.annotations.append(drawn)
+        thing.is_by_program &= drawing.automatic
         return True
 
     # ---- readers whom the source compares with its truth -------------------------------------------------------------
@@ -674,12 +687,23 @@ class StudyDraft:
             self.defects["conflict"] += 1
         self._normal.clear()
         self._covered.clear()
+        self._mined.clear()
         general = self._things.get(ABNORMALITY)
         if general is not None and general.certainty == "absent":
             del self._things[ABNORMALITY]
 
-    def finish(self, *, assessed: Assessed | None = None) -> Study | Repaired:
+    def _name_by_program(self, listed: Iterable[str]) -> tuple[str, ...]:
+        """Names of which only a program says whether they are present."""
+        names = {*self._mined, *name_listed(listed)} - self._things.keys()
+        names |= {thing.name for thing in self._things.values() if thing.is_by_program}
+        return tuple(sorted(names))
+
+    def finish(self, *, assessed: Assessed | None = None, mined: Iterable[str] = ()) -> Study | Repaired:
         """The study, with its defects where there are any.
+
+        Args:
+            assessed: What was looked for.
+            mined: Labels of it for which a program looked, and no person.
 
         A label that says that nothing is there, such as "Normal" or "No finding", is left out and counted as a conflict
         where a finding is present or uncertain. Devices do not contradict it.
@@ -704,7 +728,9 @@ class StudyDraft:
             patient=self.patient,
             source=self.source,
             images=tuple(self.images),
-            assessed=self._add_disputed(known),
+            assessed=msgspec.structs.replace(
+                self._add_disputed(known), by_program=self._name_by_program(mined)
+            ),
             findings=findings,
             devices=devices,
             anatomy=tuple(self._anatomy),

@@ -247,6 +247,8 @@ def _make_study(
             draft.add_image(root, key or f"{name.path}.jpg", view, size=size, missing="keep")
     if not draft.images:
         raise RecordError("image", f"{first.path}.jpg is missing", kind="image missing")
+    is_mined = entry.split == "train"
+    draft.is_by_program = is_mined
     state_labels(draft, entry.labels, entry.columns)
     more = None if known is None else read_row(*known)
     report = None if more is None else _read_report(more)
@@ -258,7 +260,6 @@ def _make_study(
         "age": entry.age if entry.age is not None else read_age(values.get("age", "")),
         "sex": entry.sex or read_sex(values.get("sex", "")),
     }  # fmt: skip
-    is_mined = entry.split == "train"
     # What programs looked for in a report is known only where they state "No Finding".
     return draft.finish(assessed=Assessed(text=True) if is_mined else assess_expert(entry.labels, text=False))
 

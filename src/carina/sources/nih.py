@@ -168,6 +168,7 @@ def _make_study(entry: _Entry, options: _Options) -> Item:
         corner = [box.number_of(column) for column in ("Bbox [x", "y", "w", "h]")]
         draft.add_box(label, key, corner, annotator="radiologist")
     draft.defects.read_row(row)
+    draft.is_by_program = True  # the labels were mined from reports
     if _NO_FINDING in listed:
         # Where a radiologist drew a box, or there are other labels, it is not trusted, even if these are denied.
         draft.state_no_finding(() if entry.boxes or listed > {_NO_FINDING} else LABELS)
@@ -181,7 +182,7 @@ def _make_study(entry: _Entry, options: _Options) -> Item:
     # Where a mass or nodule is present, silence does not say which of them is absent.
     mined = tuple(label for label in mined if present.isdisjoint(ancestors(name_of(label))))
     labels = (*mined, *(_REREAD if entry.reread is not None else ()))
-    return draft.finish(assessed=assess_labels(labels, text=True))
+    return draft.finish(assessed=assess_labels(labels, text=True), mined=mined)
 
 
 def _is_denied(label: str, answers: Mapping[str, Certainty]) -> bool:

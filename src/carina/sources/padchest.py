@@ -185,6 +185,7 @@ def _make_study(
         _add_image(draft, root, row, missing)
     if not draft.images:
         raise RecordError("ImageID", f"{rows[0].text('ImageID')} is missing", kind="image missing")
+    draft.is_by_program = any(row.text("MethodLabel") != "Physician" for row in rows)
     for label in labels:
         if label == NORMAL:
             draft.state_normal(label)

@@ -65,6 +65,7 @@ class _Statement:
     location: Location | None
     tracking: bytes
     annotations: tuple[Annotation, ...]
+    is_by_program: bool
 
 
 @dataclass
@@ -140,7 +141,11 @@ def read_study(plan: StudyPlan, number: int) -> list[Item]:
         age=plan.age,
         sex=next((head.sex for head in used if head.sex), None),
         images=tuple(contents.images),
-        assessed=Assessed(findings=plan.rules.looked_for, disputed=tuple(sorted(contents.disputed))),
+        assessed=Assessed(
+            findings=plan.rules.looked_for,
+            disputed=tuple(sorted(contents.disputed)),
+            by_program=_list_by_program(contents),
+        ),
         findings=tuple(contents.findings),
         devices=tuple(contents.devices),
         anatomy=tuple(contents.anatomy),
@@ -320,7 +325,9 @@ def _add_report(contents: _Contents, attributes: Attributes, plan: StudyPlan) ->
             continue
         annotations = tuple(_draw_outlines(contents, found.outlines, plan, is_automatic=is_automatic))
         contents.statements.append(
-            _Statement(found.concept, found.certainty, found.location, found.tracking, annotations)
+            _Statement(
+                found.concept, found.certainty, found.location, found.tracking, annotations, is_automatic
+            )
         )
     if not structured_report.has_text(attributes):
         return
@@ -366,6 +373,12 @@ def _add_statements(contents: _Contents) -> None:
         elif not _complete_drawn(contents, one) and not _is_repeated(contents, one):
             _add_finding(contents, one.concept, one.certainty, one.annotations, one.location)
     contents.disputed |= contents.unclear - {record.name for record in stated}
+
+
+def _list_by_program(contents: _Contents) -> tuple[str, ...]:
+    """Names that only programs state; masks say themselves who drew them."""
+    people = {one.concept.name for one in contents.statements if not one.is_by_program}
+    return tuple(sorted({one.concept.name for one in contents.statements} - people))
 
 
 def _make_record(one: _Statement) -> Finding | Device:

@@ -221,7 +221,7 @@ def _make_study(
     if known.expert is not None:
         state_labels(draft, *known.expert)
     for rank, (labels, columns) in enumerate(known.mined, start=1):
-        draft.rank = rank
+        draft.rank, draft.is_by_program = rank, True
         state_labels(draft, labels, columns, covered=NO_DEVICES if known.expert is None else ())
     for defect, has in (("no report", report), ("no split", known.split), ("no label", known.mined)):
         draft.defects[defect] += bool(expected[defect] and not has)
