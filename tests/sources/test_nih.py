@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 
 from carina.cli import app
 from carina.sources import SourceError, import_studies
-from carina.sources._study_draft import name_of
+from carina.sources._labels import name_of
 from carina.sources.nih import LABELS
 from carina.studies import certainty_of, states_no_abnormality
 

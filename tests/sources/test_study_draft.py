@@ -7,8 +7,10 @@ import pytest
 from tests.sources.files import boxes, write_image
 
 from carina.sources import Repaired, Skipped
+from carina.sources._draft_images import find_image
+from carina.sources._labels import assess_labels, name_of
 from carina.sources._record import RecordError
-from carina.sources._study_draft import StudyDraft, assess_labels, find_image, make_or_skip, name_of
+from carina.sources._study_draft import StudyDraft, make_or_skip
 from carina.studies import Assessed, Image, Region, Study, certainty_of
 from carina.studies.assessment import is_stated_by_program
 

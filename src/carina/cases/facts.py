@@ -147,8 +147,6 @@ class LesionFacts(FactRecord):
     """Pixels of the lesion as a share of those of the image, 0 to 1."""
     conspicuity: Annotated[float | None, Stored("conspicuity")] = None
     """Conspicuity of the lesion against its surroundings, if the source states it."""
-    stated_by: Annotated[str | None, Stored("stated by")] = None
-    """`BY_PROGRAM` where only a program says whether the finding is present; nothing where a person says so."""
 
     def region(self, role: str) -> str | None:
         """Name of the first region that has a role; None where no region has it."""

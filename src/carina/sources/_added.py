@@ -15,8 +15,8 @@ import msgspec
 
 from carina.reports import read_report
 from carina.sources._defects import DefectCounts, RecordPlace, add_defects, list_places
+from carina.sources._labels import combine_certainty, name_of
 from carina.sources._source import Item, Repaired, Skipped
-from carina.sources._study_draft import combine_certainty, name_of
 from carina.studies.assessment import drop_partial_denials
 from carina.studies.model import (
     Anatomy,

@@ -7,7 +7,8 @@ image is normal: what is not one of these labels was not looked for.
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from carina.sources._study_draft import StudyDraft, assess_labels
+from carina.sources._labels import assess_labels
+from carina.sources._study_draft import StudyDraft
 from carina.sources._tables import Row
 from carina.sources._values import read_certainty
 from carina.studies.model import Assessed

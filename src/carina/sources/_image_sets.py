@@ -12,17 +12,11 @@ import numpy as np
 from msgspec import Meta
 from numpy.typing import ArrayLike
 
+from carina.sources._labels import name_listed, name_of
 from carina.sources._record import RecordError, SourceError, describe, printable
 from carina.sources._source import Repaired
 from carina.sources._study_draft import DEFECTS as DRAFT_DEFECTS
-from carina.sources._study_draft import (
-    Drawing,
-    StudyDraft,
-    is_outside,
-    make_or_empty,
-    name_listed,
-    name_of,
-)
+from carina.sources._study_draft import Drawing, StudyDraft, is_outside, make_or_empty
 from carina.sources._values import SPLITS
 from carina.store.documents import read_yaml
 from carina.store.errors import CarinaError

@@ -39,10 +39,10 @@ from carina.sources._imported import (
     write_tables,
 )
 from carina.sources._joining import JoinedSource, JoinIndex, add_joined, build_index, find_rows, get_join
+from carina.sources._labels import name_of
 from carina.sources._plausibility import CheckedItem, Implausible, LookAtImages
 from carina.sources._record import SourceError
 from carina.sources._source import Call, Item, Plan, Repaired, Skipped, Source, Stream, WithImages
-from carina.sources._study_draft import name_of
 from carina.store import PartInfo
 from carina.store.errors import CarinaError, ImageError
 from carina.store.files import remove_temporary_files, sha256, write_bytes

@@ -19,16 +19,11 @@ from carina.sources._chexpert_labels import (
     read_labels,
     state_labels,
 )
+from carina.sources._draft_images import ImageFolder, find_image
 from carina.sources._record import RecordError, SourceError, describe
 from carina.sources._series import UNKNOWN, Place, order_studies
 from carina.sources._source import Inputs, Item, Skipped, Stream, source
-from carina.sources._study_draft import (
-    DEFECTS,
-    ImageFolder,
-    StudyDraft,
-    find_image,
-    make_or_skip,
-)
+from carina.sources._study_draft import DEFECTS, StudyDraft, make_or_skip
 from carina.sources._tables import Row, RowPlace, index_rows, read_row, read_rows
 from carina.sources._values import read_age, read_sex, read_view
 from carina.studies.model import Assessed, Report, ReportSection

@@ -20,6 +20,7 @@ from msgspec import Meta
 
 from carina.sources._added import ADDED_DEFECTS, AddedFinding, Addition, add_to_study, unwrap, wrap
 from carina.sources._defects import RecordPlace
+from carina.sources._draft_images import ImageFolder, MissingImages, find_image
 from carina.sources._frames import fit_square
 from carina.sources._joining import Join, PatientSplit
 from carina.sources._json import decode_as, read_entries
@@ -27,14 +28,7 @@ from carina.sources._locations import locate
 from carina.sources._mimic_images import read_mimic_id
 from carina.sources._record import RecordError, SourceError, printable
 from carina.sources._source import Inputs, Item, Skipped, Stream, source
-from carina.sources._study_draft import (
-    DEFECTS,
-    ImageFolder,
-    MissingImages,
-    StudyDraft,
-    find_image,
-    make_or_skip,
-)
+from carina.sources._study_draft import DEFECTS, StudyDraft, make_or_skip
 from carina.sources._tables import RowPlace
 from carina.sources._values import read_split
 from carina.store.errors import CarinaError, RegionError

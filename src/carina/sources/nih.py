@@ -13,18 +13,12 @@ from typing import Annotated, Final, Literal, NamedTuple
 
 from msgspec import Meta
 
+from carina.sources._draft_images import MissingImages, find_image
+from carina.sources._labels import assess_labels, name_of
 from carina.sources._record import RecordError, SourceError
 from carina.sources._series import UNKNOWN, Place, order_studies
 from carina.sources._source import Item, Skipped, Stream, source
-from carina.sources._study_draft import (
-    DEFECTS,
-    MissingImages,
-    StudyDraft,
-    assess_labels,
-    find_image,
-    make_or_skip,
-    name_of,
-)
+from carina.sources._study_draft import DEFECTS, StudyDraft, make_or_skip
 from carina.sources._tables import Row, group_rows, read_rows
 from carina.sources._values import read_age, read_sex, read_view
 from carina.studies.terms import ancestors, is_kind_of

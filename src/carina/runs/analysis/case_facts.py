@@ -61,7 +61,8 @@ def is_keyed_by_program(case: Case) -> bool:
 
 def is_stated_by_program(case: Case) -> bool:
     """Whether a key of the case rests on a finding of which only a program says whether it is present."""
-    return LesionFacts.of(case).stated_by == BY_PROGRAM or bool(TrekCaseFacts.of(case).stated_by)
+    stated = (GroundCaseFacts.of(case).stated_by, PerceptCaseFacts.of(case).stated_by)
+    return BY_PROGRAM in stated or bool(TrekCaseFacts.of(case).stated_by)
 
 
 def step_finding(case: Case, step: Step) -> str | None:

@@ -18,10 +18,11 @@ from carina.reports.sections import split_sections
 from carina.sources._added import add_report_facts
 from carina.sources._archives import Archive
 from carina.sources._chexpert_labels import NO_DEVICES, assess_expert, list_filled, state_labels
+from carina.sources._draft_images import ImageFolder
 from carina.sources._record import RecordError, SourceError
 from carina.sources._series import UNKNOWN, Place, order_studies
 from carina.sources._source import Inputs, Item, Stream, source
-from carina.sources._study_draft import DEFECTS, ImageFolder, StudyDraft, make_or_skip
+from carina.sources._study_draft import DEFECTS, StudyDraft, make_or_skip
 from carina.sources.mimic_cxr_jpg.tables import (
     EXPERT,
     TABLES,
