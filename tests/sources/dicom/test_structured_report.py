@@ -474,6 +474,7 @@ def test_what_a_chest_cad_program_found_is_marked_as_drawn_by_a_program(import_o
     (nodule,) = found.findings
     assert (nodule.name, nodule.location) == ("nodule", Location(side="left"))
     assert [one.automatic for one in nodule.annotations] == [True]
+    assert found.assessed.by_program == ("nodule",)
     assert imported.counts.defects["finding that is not to be presented"].times == 1
 
 
