@@ -3,6 +3,7 @@
 | block | what happens |
 |---|---|
 | `python` | run; the blocks of a page share their names and their directory |
+| `python title="NAME.py"` | written to this file, which the blocks after it can import |
 | `text` right after `python` | must be what that block prints |
 | `console` | each line after `$ ` is run in the page's directory, the lines below it must be what it prints |
 | `sh` | shown only: for commands that need a clone, a network or much time |
@@ -29,6 +30,9 @@ _PROGRESS = re.compile(r"^[A-Z][a-z ]+: \d+( of \d+)?(, [\d.]+ questions/s)?(, \
 _FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
+_TITLE = re.compile(r'title="([\w-]+\.py)"')
+
+
 @dataclass(frozen=True, kw_only=True)
 class Block:
     """A fenced block: its language, its text, and where that text stands on the page."""
@@ -37,6 +41,8 @@ class Block:
     body: str
     start: int
     end: int
+    file: str = ""
+    """Name of the file that the block is, if it is one."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +68,7 @@ def blocks(page: str) -> list[Block]:
             body=fence["body"],
             start=fence.start("body"),
             end=fence.end("body"),
+            file=title[1] if (title := _TITLE.search(fence["info"])) else "",
         )
         for fence in _FENCE.finditer(page)
     ]
@@ -78,6 +85,8 @@ def run_page(page: str, directory: Path) -> list[Mismatch]:
             printed = _console(block, directory)
             if not matches(block.body, printed):
                 found.append(Mismatch(block=block, printed=printed))
+        elif block.file:
+            (directory / block.file).write_text(block.body)
         elif block.language == "python":
             last, end_of_last = _python(block.body, names, directory), block.end
         elif (
@@ -138,8 +147,12 @@ def _console(block: Block, directory: Path) -> str:
 def _python(body: str, names: dict[str, object], directory: Path) -> str:
     """What one block prints after those before it."""
     printed = StringIO()
-    with chdir(directory), redirect_stdout(printed):
-        exec(compile(body, "<example>", "exec"), names)  # noqa: S102 - the documentation's own examples
+    sys.path.insert(0, str(directory))
+    try:
+        with chdir(directory), redirect_stdout(printed):
+            exec(compile(body, "<example>", "exec"), names)  # noqa: S102 - the documentation's own examples
+    finally:
+        sys.path.remove(str(directory))
     return printed.getvalue()
 
 

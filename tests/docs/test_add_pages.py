@@ -13,7 +13,7 @@ from tests.exports.chat import conversation
 from carina.studies import write_png
 
 HOW_TO = Path(__file__).parents[2] / "docs" / "how-to"
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(\w+)[^\n]*\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def blocks(page, language):

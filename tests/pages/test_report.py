@@ -3,10 +3,21 @@
 import msgspec
 import pytest
 
-from carina import build_ground, build_percept, build_trek, explain, make_phantoms, open_benchmark, run
+from carina import (
+    build_ground,
+    build_percept,
+    build_trek,
+    explain,
+    make_phantoms,
+    open_benchmark,
+    open_studies,
+    run,
+)
 from carina.pages.report import _number_repeated, report
+from carina.runs.analysis.case_facts import is_stated_by_program
 from carina.studies import write_studies
 from carina.studies.store import Provenance
+from carina.studies.vocabulary import FINDINGS
 from carina.trek import TrekCaseFacts
 
 
@@ -87,3 +98,30 @@ def test_a_conversation_lists_what_only_programs_drew(sets, tmp_path):
     listed = [TrekCaseFacts.of(case).drawn_by for case in open_benchmark(tmp_path / "bench")]
     assert any(listed)
     assert {drawer for one in listed for drawer in one.values()} == {"a program"}
+
+
+def state_by_program(study):
+    """The study with everything that is recorded or was looked for stated by a program."""
+    named = {one.name for one in (*study.findings, *study.devices)} | set(FINDINGS)
+    assessed = msgspec.structs.replace(study.assessed, by_program=tuple(sorted(named)))
+    return msgspec.structs.replace(study, assessed=assessed)
+
+
+@pytest.mark.parametrize(
+    ("build", "options"),
+    [(build_ground, {}), (build_percept, {"per_cell": 2}), (build_trek, {})],
+    ids=["ground", "percept", "trek"],
+)
+def test_a_report_tells_that_keys_rest_on_what_a_program_states(build, options, sets, tmp_path):
+    """What people drew is theirs; that a lesion is absent is stated by a program."""
+    studies = [state_by_program(study) for study in open_studies(sets / "people")]
+    write_studies(tmp_path / "mined", studies, Provenance(command="test", image_root=str(sets / "people")))
+    build(tmp_path / "mined", tmp_path / "bench", workers=1, **options)
+    run(tmp_path / "bench", "builtin/majority", tmp_path / "run")
+    page = (report(tmp_path / "run", tmp_path / "report").path / "report.html").read_text()
+    assert "only a program says whether it is present" in page
+    assert "a program drew the regions" not in page
+    cases = list(open_benchmark(tmp_path / "bench"))
+    if build is build_ground:
+        by_person = {bool(case.steps[-1].key.boxes) for case in cases if not is_stated_by_program(case)}
+        assert by_person == {True}

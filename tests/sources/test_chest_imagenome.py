@@ -191,6 +191,8 @@ def test_every_field_of_the_silver_set(folder, images, tmp_path):
         "unknown",
         True,
     )
+    stated = {one.name for one in (*study.findings, *study.devices)}
+    assert set(study.assessed.by_program) == stated
     assert defects(imported) == {"region": 1, "attribute": 1, "no prior": 1, "second trend": 1}
     assert [(kind, message.split(": ", 1)[1]) for _, kind, message in skips(imported)] == [
         ("not joined", "image_id: 1 of 4 images are in no table of images: their studies are unknown"),

@@ -6,7 +6,7 @@ import pytest
 from tests.sources.files import REAL, boxes, defects, read_studies, skips, write_image, write_json, write_text
 
 from carina.sources import SourceError, import_studies
-from carina.sources._study_draft import name_of
+from carina.sources._labels import name_of
 from carina.sources.chestx_det import LABELS, LABELS_OF_TEN
 
 RING = [[100, 200], [100, 200], [140, 200], [140, 260], [100, 260]]

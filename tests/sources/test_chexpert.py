@@ -73,6 +73,10 @@ def test_every_field_of_a_study(folder, tmp_path):
     none = studies["patient90001_study2"]
     assert (none.findings, none.assessed.text, states_no_abnormality(none)) == ((), True, None)
     assert [certainty_of(none, name) for name in ("pneumothorax", "medical device")] == ["absent", None]
+    # A program states what is mined from reports.
+    assert study.assessed.by_program == ("cardiomegaly", "lung opacity", "medical device", "pneumothorax")
+    assert none.assessed.by_program == none.assessed.listed
+    assert studies["patient90002_study1"].assessed.by_program == ()
     # By radiologists, in the PNG tree of CheXpert Plus.
     expert = studies["patient90002_study1"]
     assert (expert.split, expert.images[0].key) == ("val", f"valid/{OTHER}/view1_frontal.png")
@@ -80,6 +84,19 @@ def test_every_field_of_a_study(folder, tmp_path):
     assert {one.certainty for one in expert.findings if one.name != "cardiomegaly"} == {"absent"}
     assert defects(imported) == {}
     assert skips(imported) == [("patient90003_study1", "image missing", "view1_frontal.jpg is missing")]
+
+
+def test_no_finding_beside_a_positive_label_is_a_conflict(folder, tmp_path):
+    table = folder / "train.csv"
+    row = f"{SECOND}/view1_frontal.jpg,Female,69,Frontal,PA,1.0,"
+    text = table.read_text()
+    assert row + "," in text
+    table.write_text(text.replace(row + ",", row + "1.0,"))  # and "Enlarged Cardiomediastinum"
+    studies, imported = read_studies("chexpert", folder, tmp_path / "out")
+    study = studies["patient90001_study2"]
+    assert [finding.label for finding in study.findings] == ["Enlarged Cardiomediastinum"]
+    assert certainty_of(study, "pneumothorax") is None
+    assert defects(imported) == {"conflict": 1}
 
 
 def test_studies_without_images_are_kept_by_option(folder, tmp_path):

@@ -8,7 +8,7 @@ import pytest
 from tests.sources.files import REAL, boxes, defects, read_studies, skips, write_image
 
 from carina.sources import SourceError, import_studies
-from carina.sources._study_draft import name_of
+from carina.sources._labels import name_of
 from carina.studies import write_png
 
 COLUMNS = (

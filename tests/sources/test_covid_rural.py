@@ -5,7 +5,7 @@ import pytest
 from tests.sources.files import boxes, defects, read_studies, write_image, write_text
 
 from carina.sources import SourceError, import_studies
-from carina.sources._study_draft import name_of
+from carina.sources._labels import name_of
 from carina.studies import write_png
 
 FIRST, SECOND = "COVID-19-AR-16406488_1", "COVID-19-AR-16406488_2"

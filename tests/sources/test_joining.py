@@ -3,6 +3,7 @@
 import json
 import zipfile
 
+import numpy as np
 import pytest
 from tests.sources.files import boxes, defect_rows, defects, write_image, write_text
 from typer.testing import CliRunner
@@ -10,7 +11,7 @@ from typer.testing import CliRunner
 from carina.cli import app
 from carina.sources import _writing, import_source, import_studies
 from carina.store.errors import CarinaError
-from carina.studies import open_studies
+from carina.studies import certainty_of, open_studies, write_png
 
 METADATA = "dicom_id,subject_id,study_id,ViewPosition,Rows,Columns,StudyDate,StudyTime"
 PHRASES = "dicom_id,category_name,label_text,path,x,y,w,h,image_width,image_height,split"
@@ -227,3 +228,66 @@ def test_a_file_that_joins_nothing_shows_the_keys_of_both_sides(mimic, tmp_path)
     (line,) = (line for line in result.stderr.splitlines() if "nothing of ms-cxr was joined" in line)
     assert "zzzz-1" in line
     assert "aaaa-1" in line
+
+
+def _join(path, out, joins):
+    imported = import_source("mimic-cxr-jpg", path, out, joins=joins, workers=1)
+    return {study.id: study for study in open_studies(out)}, imported
+
+
+def test_masks_and_labels_of_mimic_ils_join(mimic, tmp_path):
+    """Labels that another program mined, and what it calls absent, count more than those of MIMIC-ILS."""
+    write_image(mimic / "files/p19/p19000001/s59000001/aaaa-1.jpg", 60, 50)
+    ils = tmp_path / "ils"
+    mask = np.zeros((50, 60), np.uint8)
+    mask[10:30, 5:25] = 255
+    (ils / "lesion_mask").mkdir(parents=True)
+    write_png(ils / "lesion_mask/opacity.png", mask)
+    opacity = {
+        "instruction": "Segment the opacity.", "type": "global", "target": "opacity", "location": [],
+        "seg_mask_path": "opacity.png",
+    }  # fmt: skip
+    pairs = {
+        "positive_pairs": [opacity, {**opacity, "target": "effusion", "seg_mask_path": None}],
+        "negative_pairs": [{**opacity, "target": "edema", "seg_mask_path": None}],
+    }
+    record = {"subject_id": "19000001", "dicom_id": "aaaa-1", "instruction_answer_pairs": pairs}
+    other = {**record, "dicom_id": "zzzz-1", "subject_id": "19000009"}
+    content = json.dumps({"test": {"59000009": other, "59000001": record, "59000002": {}}})
+    (ils / "mimic_ils_instruction_answer.json").write_bytes(b"\xef\xbb\xbf" + content.encode())
+    studies, imported = _join(mimic, tmp_path / "out", {"mimic-ils": ils})
+    study = studies["s59000001"]
+    found = {one.name: (one.certainty, len(one.annotations)) for one in study.findings}
+    assert found == {
+        "pleural effusion": ("present", 0),
+        "pneumothorax": ("absent", 0),
+        "lung opacity": ("present", 1),
+        "edema": ("absent", 0),
+    }
+    (drawn,) = next(one for one in study.findings if one.name == "lung opacity").annotations
+    assert (drawn.region.bbox, drawn.automatic, drawn.instruction) == (
+        (5, 10, 20, 20),
+        True,
+        "Segment the opacity.",
+    )
+    assert set(study.assessed.by_program) == found.keys()
+    assert study.split == "test"
+    join = imported.counts.joins["mimic-ils"]
+    assert (join.rows, join.joined, join.left_out) == (2, 1, {"json": 1})
+    assert defects(imported)["mimic-ils: no mask"] == 1
+
+
+@pytest.mark.parametrize("trusted", ["drawn by radiologists", "nothing is joined"])
+def test_a_box_contradicts_no_finding_of_a_program(trusted, mimic, phrases, tmp_path):
+    write_text(
+        mimic / "mimic-cxr-2.0.0-chexpert.csv",
+        "subject_id,study_id,No Finding,Pleural Effusion,Pneumothorax",
+        "19000001,59000001,1.0,,",
+        "19000002,59000002,1.0,,",
+    )
+    is_joined = trusted == "drawn by radiologists"
+    joins = {"ms-cxr": phrases} if is_joined else {}
+    studies, imported = _join(mimic, tmp_path / "out", joins)
+    known = [certainty_of(study, "fracture") for study in studies.values()]
+    assert known == [None if is_joined else "absent", "absent"]
+    assert defects(imported).get("ms-cxr: conflict", 0) == is_joined

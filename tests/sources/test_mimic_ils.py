@@ -109,6 +109,7 @@ def test_every_field_of_a_study(folder, tmp_path):
     assert places["cardiomegaly"] is None
     assert study.report.text("findings") == "There is an opacity. No effusion."
     assert (study.assessed.findings, study.assessed.text) == ("unknown", True)
+    assert set(study.assessed.by_program) == {one.name for one in study.findings}
     # One part; a mask that is not there and one that is not named; an effusion that is called absent, too.
     assert defects(imported) == {"part": 1, "no mask": 2, "conflict": 1}
     assert imported.counts.unmapped == {"negative_pairs of a location": 1}

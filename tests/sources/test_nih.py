@@ -6,7 +6,7 @@ from typer.testing import CliRunner
 
 from carina.cli import app
 from carina.sources import SourceError, import_studies
-from carina.sources._study_draft import name_of
+from carina.sources._labels import name_of
 from carina.sources.nih import LABELS
 from carina.studies import certainty_of, states_no_abnormality
 
@@ -67,8 +67,11 @@ def test_every_field_of_a_study(folder, tmp_path):
     # What the miner did not find in a report is not known, except where it says that there is nothing.
     assert (study.assessed.findings, study.assessed.listed) == ("unknown", ())
     assert (study.assessed.devices, study.assessed.text) == ("unknown", True)
+    # Radiologists drew the others.
+    assert study.assessed.by_program == ("pleural effusion",)
     normal = studies["00000808_000"]
     assert (normal.findings, normal.assessed.findings) == ((), "listed")
+    assert normal.assessed.by_program == normal.assessed.listed  # mined from the report
     assert normal.assessed.listed == tuple(sorted(name_of(label) for label in LABELS))
     assert states_no_abnormality(normal) is None
     assert defects(imported) == {"unlisted box": 1}
@@ -94,7 +97,7 @@ def test_no_finding_beside_a_box_says_nothing_of_the_rest(folder, tmp_path):
     study = studies["00000808_000"]
     assert [finding.name for finding in study.findings] == ["mass"]
     assert study.assessed.findings == "unknown"
-    assert defects(imported) == {"unlisted box": 2}
+    assert defects(imported) == {"unlisted box": 2, "conflict": 1}
 
 
 def test_no_finding_beside_a_label_is_a_conflict(folder, tmp_path):

@@ -4,7 +4,7 @@ import pytest
 from tests.sources.files import boxes, defects, read_studies, write_image, write_text
 
 from carina.sources import SourceError, import_studies
-from carina.sources._study_draft import name_of
+from carina.sources._labels import name_of
 
 
 def make_folder(tmp_path):

@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 from carina import CarinaError, check, import_studies
 from carina.cli import app
 from carina.phantom import PhantomOptions, make_studies
-from carina.sources import import_source
+from carina.sources import _writing, import_source
 from carina.studies import write_png
 
 
@@ -65,6 +65,51 @@ def test_an_inverted_image_is_corrected_on_request(table, tmp_path):
 def test_no_image_is_opened_on_request(table, tmp_path):
     imported = read(table, tmp_path / "out", implausible="ignore")
     assert (imported.counts.images_looked_at, imported.implausible, skips(imported)) == (0, [], [])
+
+
+@pytest.fixture(scope="module")
+def repeated(table, tmp_path_factory):
+    """The image a.png again, in a study of another patient; and a row of it without the first."""
+    folder = tmp_path_factory.mktemp("repeated")
+    for name in ("a.png", "again.png"):
+        shutil.copy(table.parent / "a.png", folder / name)
+    write_text(
+        folder / "labels.csv", "image,patient,view,label", "a.png,p1,PA,mass", "again.png,p2,PA,No finding"
+    )
+    return folder / "labels.csv"
+
+
+@pytest.mark.parametrize("workers", [1, 2])
+def test_the_same_image_under_two_names_is_listed(workers, repeated, tmp_path):
+    imported = import_source("table", repeated, tmp_path / "out", images=repeated.parent, workers=workers)
+    (row,) = rows(imported.path)
+    assert (row["study"], row["image"], row["check"]) == ("again", "again.png", "repeated")
+    assert row["seen"] == "the pixels of image 'a.png' of study 'a'"
+    assert len(imported.opened()) == 2
+    (problem,) = check(imported.path).implausible
+    assert (problem.study, problem.check) == ("again", "repeated")
+
+
+def test_of_an_image_that_is_repeated_the_first_stays_on_request(repeated, tmp_path):
+    imported = read(repeated, tmp_path / "out", implausible="exclude")
+    assert [study.id for study in imported.opened()] == ["a"]
+    assert [(one.kind, one.field) for one in imported.skipped] == [("implausible", "repeated")]
+
+
+def test_an_import_that_resumes_knows_the_images_before(repeated, tmp_path, monkeypatch):
+    monkeypatch.setattr(_writing, "PART_SIZE", 1)
+    written = _writing._write_note
+
+    def fail(out, index, note):
+        written(out, index, note)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_writing, "_write_note", fail)
+    with pytest.raises(KeyboardInterrupt):
+        read(repeated, tmp_path / "out")
+    monkeypatch.setattr(_writing, "_write_note", written)
+    imported = read(repeated, tmp_path / "out")
+    assert [row["check"] for row in rows(imported.path)] == ["repeated"]
 
 
 def test_several_workers_find_the_same(table, tmp_path):

@@ -7,9 +7,12 @@ import pytest
 from tests.sources.files import boxes, write_image
 
 from carina.sources import Repaired, Skipped
+from carina.sources._draft_images import find_image
+from carina.sources._labels import assess_labels, name_of
 from carina.sources._record import RecordError
-from carina.sources._study_draft import StudyDraft, assess_labels, find_image, make_or_skip, name_of
+from carina.sources._study_draft import StudyDraft, make_or_skip
 from carina.studies import Assessed, Image, Region, Study, certainty_of
+from carina.studies.assessment import is_stated_by_program
 
 
 @pytest.fixture
@@ -19,9 +22,9 @@ def draft():
     return made
 
 
-def finished(draft, *, assessed=None):
+def finished(draft, *, assessed=None, mined=()):
     """The study and its defects."""
-    found = draft.finish(assessed=assessed)
+    found = draft.finish(assessed=assessed, mined=mined)
     return (found.record, found.defects) if isinstance(found, Repaired) else (found, {})
 
 
@@ -246,3 +249,55 @@ def test_words_of_doubt_and_denial_in_a_label_count_and_are_counted(draft):
 def test_a_closed_list_has_names_without_doubt_and_nothing_else():
     listed = assess_labels(("Mass?", "no effusion", "No finding", "Normal", "Edema")).listed
     assert listed == ("edema", "mass", "pleural effusion")
+
+
+def test_no_finding_covers_its_labels_unless_a_finding_contradicts_it(draft):
+    draft.state("Support Devices")
+    draft.state_no_finding(["Mass", "Nodule"])
+    study, defects = finished(draft, assessed=Assessed(text=True))
+    assert (study.assessed.findings, study.assessed.listed, defects) == ("listed", ("mass", "nodule"), {})
+    assert certainty_of(study, "mass") == "absent"
+
+
+@pytest.mark.parametrize("certainty", ["present", "uncertain"])
+def test_no_finding_beside_a_finding_is_a_conflict_and_nothing_is_absent_for_it(draft, certainty):
+    draft.state_no_finding(["Mass", "Nodule"])
+    draft.state("Pneumonia", certainty)
+    study, defects = finished(draft, assessed=assess_labels(["Fracture"]))
+    assert defects == {"conflict": 1}
+    assert [certainty_of(study, name) for name in ("mass", "fracture")] == [None, "absent"]
+
+
+def test_a_name_close_to_a_known_one_disputes_it_in_every_source(draft):
+    draft.state("Pneumona")
+    study, defects = finished(draft, assessed=assess_labels(["Pneumonia", "Mass"]))
+    assert defects == {"near name": 1}
+    assert [certainty_of(study, name) for name in ("pneumonia", "mass")] == [None, "absent"]
+
+
+def test_a_region_that_its_annotator_drew_twice_is_used_once(draft):
+    for annotator in ("R1", "R1", "R2"):
+        draft.add_box("Effusion", "a.png", (10, 20, 30, 40), annotator=annotator)
+    study, defects = finished(draft)
+    assert [one.annotator for one in study.findings[0].annotations] == ["R1", "R2"]
+    assert defects == {"duplicate": 1}
+
+
+def test_what_only_a_program_states_is_named(draft):
+    draft.add_box("Nodule", "a.png", (10, 20, 30, 40), annotator="radiologist")
+    draft.state("Fracture", "absent")
+    draft.is_by_program = True
+    for label in ("Nodule", "Effusion", "Fracture"):
+        draft.state(label, "absent" if label == "Fracture" else "present")
+    draft.add_box("Mass", "a.png", (1, 1, 5, 5), annotator="a model", automatic=True)
+    study, _ = finished(draft, assessed=assess_labels(["Edema", "Nodule"]), mined=["Edema", "Nodule"])
+    assert study.assessed.by_program == ("edema", "mass", "pleural effusion")
+    told = {name: is_stated_by_program(study, name) for name in ("edema", "nodule", "fracture", "mass")}
+    assert told == {"edema": True, "nodule": False, "fracture": False, "mass": True}
+
+
+def test_a_contradicted_no_finding_of_a_program_names_nothing(draft):
+    draft.is_by_program = True
+    draft.state_no_finding(["Mass"])
+    draft.state("Effusion")
+    assert finished(draft)[0].assessed.by_program == ("pleural effusion",)

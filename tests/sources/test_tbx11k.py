@@ -7,7 +7,7 @@ import pytest
 from tests.sources.files import boxes, defects, read_studies, skips, write_image, write_json, write_text
 
 from carina.sources import SourceError, import_studies
-from carina.sources._study_draft import name_of
+from carina.sources._labels import name_of
 from carina.studies import certainty_of
 
 CATEGORIES = [

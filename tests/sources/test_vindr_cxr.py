@@ -4,7 +4,7 @@ import pytest
 from tests.sources.files import boxes, defect_rows, defects, read_studies, skips, write_image, write_text
 
 from carina.sources import SourceError, import_source, import_studies
-from carina.sources._study_draft import name_of
+from carina.sources._labels import name_of
 from carina.sources.vindr_cxr import COMPETITION_LABELS, LOCAL_LABELS
 from carina.studies import certainty_of
 

@@ -41,7 +41,7 @@ def test_the_manifest_is_indented_json(directory):
     assert written.pop("fingerprint") == MADE.fingerprint
     assert written == {
         "kind": "carina/studies",
-        "schema": "1.5",
+        "schema": "1.6",
         "carina": carina.__version__,
         "command": "carina phantom -n 1",
         "seed": 7,
@@ -70,7 +70,7 @@ def test_a_set_may_be_named_by_its_manifest(directory):
         ("[1]", "not the manifest of a study set: Expected `object`, got `array`"),
         ('{"kind": "carina/studies"}', "missing required field `schema`"),
         ('{"kind": "carina/bench", "schema": "1.0"}', "holds 'carina/bench', expected 'carina/studies'"),
-        ('{"kind": "carina/studies", "schema": "one"}', "schema 'one' is not a version such as '1.5'"),
+        ('{"kind": "carina/studies", "schema": "one"}', "schema 'one' is not a version such as '1.6'"),
         ('{"kind": "carina/studies", "schema": "1.0"}', "missing required field `carina`"),
     ],
 )

@@ -16,6 +16,7 @@ from carina.studies import Studies, open_studies
 from carina.studies.collection import PatientInSplits
 from carina.studies.plausibility import (
     PlausibilityProblem,
+    SeenImages,
     check_plausibility,
     read_for_plausibility,
 )
@@ -140,10 +141,13 @@ def _find_implausible(
         return ()
     read_image = partial(_read_image, opened) if files else None
     found: list[PlausibilityProblem] = []
+    seen = SeenImages()
     try:
         for study in opened:
             if study.id not in unsound:
-                found += check_plausibility(study, read_image).problems
+                result = check_plausibility(study, read_image)
+                found += [*result.problems, *seen.find_repeated(study.id, result.digests)]
+                seen.add(study.id, result.digests)
     except CarinaError:  # a part or row that cannot be read: a problem already
         pass
     return tuple(found)

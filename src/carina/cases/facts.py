@@ -40,7 +40,7 @@ from carina.cases.model import Fact
 from carina.store.errors import BenchmarkError
 
 BY_PROGRAM: Final = "a program"
-"""Value of a fact that says who drew a region, where no person did."""
+"""Value of a fact that says who drew a region, or who stated a finding, where no person did."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -20,6 +20,8 @@ class GroundCaseFacts(LesionFacts):
     """How the region was drawn: "mask", "polygon" or "box"; the coarsest of several."""
     drawn_by: Annotated[str | None, Stored("drawn by")] = None
     """`BY_PROGRAM` where no person drew the region; nothing where people did."""
+    stated_by: Annotated[str | None, Stored("stated by")] = None
+    """`BY_PROGRAM` where only a program says whether the finding is present; nothing where a person says so."""
     annotators: Annotated[float | None, Stored("annotators")] = None
     """How many annotators drew it."""
     fusion: Annotated[str | None, Stored("fusion")] = None
@@ -43,6 +45,7 @@ class GroundCaseFacts(LesionFacts):
         "pieces",
         "drawn",
         "drawn_by",
+        "stated_by",
         "annotators",
         "fusion",
         "reader",

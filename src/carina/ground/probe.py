@@ -19,6 +19,7 @@ from carina.ground.options import GroundOptions
 from carina.ground.truth import Truth
 from carina.store.seeding import rng
 from carina.studies import Image, Region, Study
+from carina.studies.assessment import is_stated_by_program
 
 PRESENT: Final = "present"
 ABSENT: Final = "absent"
@@ -192,8 +193,9 @@ def _box_corners(piece: Region, sides: tuple[int, ...]) -> tuple[float, float, f
 def _make_facts(probe: Probe, roles: dict[str, str]) -> GroundCaseFacts:
     names = {name: role for role, name in sorted(roles.items())}
     truth = probe.truth
+    stated_by = BY_PROGRAM if is_stated_by_program(probe.study, probe.target) else None
     if truth is None:
-        return GroundCaseFacts(phrase=probe.phrase, roles=names, readers=probe.readers)
+        return GroundCaseFacts(phrase=probe.phrase, roles=names, stated_by=stated_by, readers=probe.readers)
     region = truth.region
     return GroundCaseFacts(
         phrase=probe.phrase,
@@ -203,6 +205,7 @@ def _make_facts(probe: Probe, roles: dict[str, str]) -> GroundCaseFacts:
         pieces=float(len(truth.pieces)),
         drawn=truth.drawn,
         drawn_by=BY_PROGRAM if truth.is_automatic else None,
+        stated_by=stated_by,
         annotators=float(truth.annotators),
         fusion=truth.fusion,
         reader=probe.reader,

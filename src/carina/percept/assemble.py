@@ -3,6 +3,7 @@
 import hashlib
 
 from carina.cases import Case, CaseRegion, CaseView, Fact, Step
+from carina.cases.facts import BY_PROGRAM
 from carina.percept.attribute_steps import make_attribute_steps
 from carina.percept.contour_steps import (
     make_detection_step,
@@ -11,6 +12,7 @@ from carina.percept.contour_steps import (
     make_revision_step,
 )
 from carina.percept.drawing import Drawing, make_raw_view
+from carina.percept.facts import PerceptCaseFacts
 from carina.percept.lesions import LESIONS
 from carina.percept.records import LesionAnalysis, Subject
 from carina.percept.rules import Rules
@@ -25,9 +27,15 @@ def case_id(seed: int, study: str, target: str) -> str:
 
 
 def make_lesion_free_case(
-    subject: Subject, target: str, *, seed: int, rules: Rules, key_position: KeyPosition
+    subject: Subject,
+    target: str,
+    *,
+    seed: int,
+    rules: Rules,
+    key_position: KeyPosition,
+    is_stated_by_program: bool = False,
 ) -> Case:
-    """The case of an absent lesion, which has one question."""
+    """The case of an absent lesion, which has one question; `is_stated_by_program` tells who says that it is absent."""
     chance = rng(seed, subject.study, target, "assembly")
     assembly = Assembly(
         lesion=LESIONS[target], path="LF", rules=rules, key_position=key_position, chance=chance
@@ -39,6 +47,7 @@ def make_lesion_free_case(
         regions=(),
         views=(make_raw_view(subject.image),),
         steps=(make_detection_step(assembly),),
+        facts=PerceptCaseFacts(stated_by=BY_PROGRAM if is_stated_by_program else None).rows(),
     )
 
 

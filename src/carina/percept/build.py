@@ -64,6 +64,7 @@ from carina.store.progress import Progress, no_progress
 from carina.store.results import Location, as_path
 from carina.store.workers import in_order
 from carina.studies import Studies
+from carina.studies.assessment import is_stated_by_program
 from carina.studies.readers import FusionRule
 from carina.studies.vocabulary import Split
 
@@ -457,9 +458,14 @@ def _make_lesion_free_cases(
     chosen = sorted(one_a_patient.values())[: options.per_cell]
     for index, candidate in enumerate(chosen):
         key_position = assign_key_positions(target, "LF", index, seed=options.seed)
-        subject = subject_of(studies[candidate.study])
+        study = studies[candidate.study]
         yield make_lesion_free_case(
-            subject, target, seed=options.seed, rules=options.rules, key_position=key_position
+            subject_of(study),
+            target,
+            seed=options.seed,
+            rules=options.rules,
+            key_position=key_position,
+            is_stated_by_program=is_stated_by_program(study, LESIONS[target].finding),
         )
 
 

@@ -48,6 +48,8 @@ class PerceptCaseFacts(LesionFacts):
     """By name of a region, its overlap with the region that experts drew."""
     edits: Mapping[str, EditFacts] = field(default_factory=dict)
     """By "edit 1", "edit 2": what was done to the contour that is shown."""
+    stated_by: Annotated[str | None, Stored("stated by")] = None
+    """`BY_PROGRAM` where only a program says whether the lesion is present; nothing where a person says so."""
     share_outside_lungs: Annotated[float | None, Stored("share outside the lungs")] = None
     """Share of the lesion that lies outside both lungs."""
     not_asked: Annotated[Mapping[str, str], Stored("not asked")] = field(default_factory=dict)
@@ -63,6 +65,7 @@ class PerceptCaseFacts(LesionFacts):
         "area",
         "share_of_image",
         "conspicuity",
+        "stated_by",
         "share_outside_lungs",
         "not_asked",
         "readers",

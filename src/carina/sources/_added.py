@@ -15,8 +15,8 @@ import msgspec
 
 from carina.reports import read_report
 from carina.sources._defects import DefectCounts, RecordPlace, add_defects, list_places
+from carina.sources._labels import combine_certainty, name_of
 from carina.sources._source import Item, Repaired, Skipped
-from carina.sources._study_draft import combine_certainty, name_of
 from carina.studies.assessment import drop_partial_denials
 from carina.studies.model import (
     Anatomy,
@@ -134,6 +134,7 @@ def add_to_study(study: Study, addition: Addition, defects: DefectCounts) -> Stu
     record = defects.place
     defects.place = here = addition.place or record
     add_defects(defects, addition.defects)
+    by_program = set(study.assessed.by_program)
     facts: dict[str, Finding | Device] = {finding.id: finding for finding in study.findings}
     facts |= {device.id: device for device in study.devices}
     spoken = {phrase: _Spoken(here) for phrase in addition.phrases}
@@ -147,21 +148,63 @@ def add_to_study(study: Study, addition: Addition, defects: DefectCounts) -> Stu
             defects["trend"] += 1
             added = replace(added, trend=None)  # noqa: PLW2901 - the rest of it is used
         fact = _join_fact(facts, added, joined, defects)
+        if added.certainty is not None and not added.automatic:
+            by_program.discard(fact.name)
+        elif fact.id not in facts and added.automatic and not _is_recorded(facts, fact.name):
+            by_program.add(fact.name)
         joined.add(fact.id)
         facts[fact.id] = fact
         if added.phrase:
             spoken.setdefault(added.phrase, _Spoken(defects.place)).about.append(fact.id)
     defects.place = here
+    assessed = _drop_contradicted(study, facts.values(), addition, defects)
     report = _add_phrases(study.report, spoken, facts, defects, is_excerpt=not addition.phrases)
     defects.place = record
+    # What nobody looked for any more was not stated by a program either.
+    by_program &= {*assessed.listed, *(fact.name for fact in facts.values())}
     return msgspec.structs.replace(
         study,
         findings=tuple(fact for fact in facts.values() if isinstance(fact, Finding)),
         devices=tuple(fact for fact in facts.values() if isinstance(fact, Device)),
         anatomy=(*study.anatomy, *addition.anatomy),
         report=report,
+        assessed=msgspec.structs.replace(assessed, by_program=tuple(sorted(by_program))),
         prior=study.prior or (addition.prior if is_compared else None),
     )
+
+
+def _is_recorded(facts: Mapping[str, Finding | Device], name: str) -> bool:
+    return any(fact.name == name for fact in facts.values())
+
+
+def _drop_contradicted(
+    study: Study, facts: Iterable[Finding | Device], addition: Addition, defects: Counter[str]
+) -> Assessed:
+    """What was looked for, without what is absent because a program found nothing at all, where people state a finding.
+
+    As of "No Finding" beside a finding in one record: it is a conflict, and nothing is absent for it.
+    """
+    assessed, mined = study.assessed, set(study.assessed.by_program)
+    listed = tuple(name for name in assessed.listed if name not in mined)
+    if len(listed) == len(assessed.listed) or any(_is_noticed(finding) for finding in study.findings):
+        return assessed
+    people = {name_of(added.label) for added in addition.findings if not added.automatic}
+    if not any(fact.name in people and isinstance(fact, Finding) and _is_noticed(fact) for fact in facts):
+        return assessed
+    defects["conflict"] += 1
+    kinds = {
+        "device" if (term := find_term(name)) and term.kind == "device" else "finding" for name in listed
+    }
+    return msgspec.structs.replace(
+        assessed,
+        listed=listed,
+        findings="unknown" if assessed.findings == "listed" and "finding" not in kinds else assessed.findings,
+        devices="unknown" if assessed.devices == "listed" and "device" not in kinds else assessed.devices,
+    )
+
+
+def _is_noticed(finding: Finding) -> bool:
+    return finding.certainty != "absent"
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,8 @@ image is normal: what is not one of these labels was not looked for.
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from carina.sources._study_draft import StudyDraft, assess_labels
+from carina.sources._labels import assess_labels
+from carina.sources._study_draft import StudyDraft
 from carina.sources._tables import Row
 from carina.sources._values import read_certainty
 from carina.studies.model import Assessed
@@ -52,12 +53,23 @@ def read_labels(row: Row, columns: Mapping[str, str]) -> str:
     )
 
 
-def state_labels(draft: StudyDraft, labels: str, columns: Mapping[str, str]) -> None:
-    """State what the labels of a row say; what is blank is not stated."""
+def state_labels(
+    draft: StudyDraft, labels: str, columns: Mapping[str, str], *, covered: Sequence[str] = NO_DEVICES
+) -> None:
+    """State what the labels of a row say; what is blank is not stated.
+
+    Args:
+        draft: The study.
+        labels: The row, as `read_labels` gives it.
+        columns: The column of every label that the table has.
+        covered: What "No Finding" covers; nothing for a row beside one that is trusted more.
+    """
     for label, code in zip(LABELS, labels, strict=True):
         certainty = _MEANINGS[code]
         if label != NO_FINDING and certainty is not None:
             draft.state(columns[label], certainty, words=label)
+    if _MEANINGS[labels[LABELS.index(NO_FINDING)]] == "present":
+        draft.state_no_finding(covered)
 
 
 def list_filled(labels: str) -> list[str]:
@@ -69,22 +81,12 @@ def list_filled(labels: str) -> list[str]:
     ]
 
 
-def assess_mined(*rows: str) -> Assessed:
-    """What programs looked for in a report, by their rows of labels: what "No Finding" covers, where one states it."""
-    return assess_labels(NO_DEVICES, text=True) if any(map(_has_no_finding, rows)) else Assessed(text=True)
-
-
 def assess_expert(labels: str, *, text: bool) -> Assessed:
-    """What a radiologist looked for: the labels of the row that are filled, and what "No Finding" covers.
+    """What a radiologist looked for, beside what "No Finding" covers: the labels of the row that are filled.
 
     Args:
         labels: The row, as `read_labels` gives it.
         text: Whether the radiologist read the report, and not the images.
     """
-    covered = NO_DEVICES if _has_no_finding(labels) else ()
-    listed = dict.fromkeys([*list_filled(labels), *covered])
+    listed = list_filled(labels)
     return assess_labels(listed, text=text) if listed else Assessed(text=text)
-
-
-def _has_no_finding(labels: str) -> bool:
-    return _MEANINGS[labels[LABELS.index(NO_FINDING)]] == "present"

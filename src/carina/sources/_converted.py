@@ -6,8 +6,9 @@ from typing import Annotated, Final, TypeAlias
 
 from msgspec import Meta
 
+from carina.sources._draft_images import MissingImages, find_image
 from carina.sources._record import RecordError
-from carina.sources._study_draft import MissingImages, StudyDraft, find_image
+from carina.sources._study_draft import StudyDraft
 from carina.studies.model import Image
 
 ENDINGS: Final = (".png", ".jpg", ".jpeg")

@@ -8,23 +8,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Final, NamedTuple, TypeAlias, TypeVar
 
-import msgspec
 import numpy as np
 from msgspec import Meta
 from numpy.typing import ArrayLike
 
-from carina.sources._defects import RecordPlace
+from carina.sources._labels import name_listed, name_of
 from carina.sources._record import RecordError, SourceError, describe, printable
 from carina.sources._source import Repaired
 from carina.sources._study_draft import DEFECTS as DRAFT_DEFECTS
-from carina.sources._study_draft import (
-    Drawing,
-    StudyDraft,
-    is_outside,
-    make_or_empty,
-    name_listed,
-    name_of,
-)
+from carina.sources._study_draft import Drawing, StudyDraft, is_outside, make_or_empty
 from carina.sources._values import SPLITS
 from carina.store.documents import read_yaml
 from carina.store.errors import CarinaError
@@ -33,19 +25,17 @@ from carina.store.layout import what_is
 from carina.studies.image_files import inside
 from carina.studies.model import Assessed, Image, Study
 from carina.studies.region import Region
-from carina.studies.terms import ancestors, find_term, is_kind_of, list_nearest_terms, read_label
+from carina.studies.terms import find_term, read_label
 from carina.studies.vocabulary import Certainty, Drawn, Scope, Split
 
 T = TypeVar("T")
 
 IMAGE_ENDINGS: Final = (".png", ".jpg", ".jpeg", ".tif", ".tiff")
 """Endings of image files that Carina reads, in lower case."""
-SWAPPED, OUTSIDE, NO_AREA, DUPLICATE = "swapped corners", "outside", "no area", "duplicate"
+SWAPPED, OUTSIDE, NO_AREA = "swapped corners", "outside", "no area"
 """Defects of boxes and polygons that can be read."""
 UNUSED: Final = "no finding unused"
 """The defect of a label that states that nothing was found, where nobody says what was looked for."""
-NEAR_NAME: Final = "near name"
-"""The defect of a finding whose name is not known, but close to a known one."""
 DEFECTS: Final[Mapping[str, str]] = {
     **DRAFT_DEFECTS,
     "region": "a box, polygon, mask or point that cannot be read, such as one with a number missing, or a mask without "
@@ -54,12 +44,9 @@ DEFECTS: Final[Mapping[str, str]] = {
     "out",
     OUTSIDE: "a box or polygon that lies outside of its image altogether is left out",
     NO_AREA: "a box or polygon without area is left out",
-    DUPLICATE: "a region that its annotator drew twice, exactly alike, is used once",
     UNUSED: "a label such as 'No finding' is used for nothing, since nobody says what was looked for: say it with "
     "--looked-for",
     "category": "a region or label whose category the map leaves out is not used",
-    NEAR_NAME: "a name that is not known is kept; the known name that it is close to, and what that is a kind of, do "
-    "not count as absent in the study",
     "patient": "the patient is unknown: the study counts as the only one of its patient",
 }
 """Defects that an `ImageSetDraft` counts, for the decorator of a source."""
@@ -343,52 +330,17 @@ class ImageSetDraft(StudyDraft):
         )
         self._cause: str | None = None
         """Why the region that is being drawn cannot be used, where its points show that."""
-        self._first_places: dict[str, RecordPlace] = {}
-        """By name, where it is first said to be present or uncertain."""
         if patient is None:
             self.defects["patient"] += 1
 
-    def finish(self, *, assessed: Assessed | None = None) -> Study | Repaired:
-        """As `StudyDraft.finish`; a known name that an unknown one is close to does not count as absent.
-
-        "Pneumona" may be a misspelt pneumonia, so that nobody knows of pneumonia in that study, nor of "pneumona" in a
-        study with pneumonia. A name of the map of categories is meant as it is written there.
-        """
-        known = self._dispute_near_names(assessed or Assessed())
-        if known.findings == "unknown" and not any(not thing.is_device for thing in self._things.values()):
+    def finish(self, *, assessed: Assessed | None = None, mined: Iterable[str] = ()) -> Study | Repaired:
+        """As `StudyDraft.finish`; counts labels such as "No finding" that are used for nothing."""
+        scope = "unknown" if assessed is None else assessed.findings
+        if scope == "unknown" and not any(not thing.is_device for thing in self._things.values()):
             for place in self._normal:
                 self.defects.place = place
                 self.defects[UNUSED] += 1
-        return super().finish(assessed=known)
-
-    def _dispute_near_names(self, assessed: Assessed) -> Assessed:
-        recorded = {thing.name for thing in self._things.values() if thing.certainty != "absent"}
-        confirmed = {name_of(ours) for ours in self.names.values()}
-        meant: set[str] = set()
-        for name in sorted(recorded - confirmed):
-            nearest = list_nearest_terms(name)
-            meant.update(*((near, *ancestors(near)) for near in nearest))
-            if nearest:
-                self.defects.place = self._first_places.get(name, self.defects.place)
-                self.defects[NEAR_NAME] += 1
-        meant |= {
-            name
-            for name in set(assessed.listed) - confirmed
-            for near in list_nearest_terms(name)
-            if near in recorded or any(is_kind_of(other, near) for other in recorded)
-        }
-        is_open = "every" in (assessed.findings, assessed.devices)
-        disputed = {name for name in meant - set(self._things) if is_open or name in assessed.listed}
-        if not disputed:
-            return assessed
-        disputed |= set(assessed.disputed)
-        return msgspec.structs.replace(assessed, disputed=tuple(sorted(disputed)))
-
-    def _interpret(self, label: str, certainty: Certainty, words: str) -> tuple[str, bool, Certainty | None]:
-        name, is_device, stated = super()._interpret(label, certainty, words)
-        if stated in ("present", "uncertain"):
-            self._first_places.setdefault(name, self.defects.place)
-        return name, is_device, stated
+        return super().finish(assessed=assessed, mined=mined)
 
     def state_category(self, label: str, certainty: Certainty = "present") -> None:
         """State that something is present, absent or uncertain, unless the map leaves it out."""
@@ -492,18 +444,6 @@ class ImageSetDraft(StudyDraft):
         if self._cause is None:
             return super()._is_usable(image, region)
         self.defects[self._cause] += 1
-        return False
-
-    def draw_finding(self, drawing: Drawing, make_region: Callable[[], Region]) -> bool:
-        """As `StudyDraft.draw_finding`; of regions that are exactly alike, the first is used."""
-        if not super().draw_finding(drawing, make_region):
-            return False
-        name, _, _ = self._interpret(drawing.label.strip(), drawing.certainty, "")
-        annotations = self._things[name].annotations
-        if annotations[-1] not in annotations[:-1]:
-            return True
-        annotations.pop()
-        self.defects[DUPLICATE] += 1
         return False
 
     def is_left_out(self, label: str) -> bool:

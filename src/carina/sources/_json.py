@@ -53,6 +53,8 @@ class Entry(NamedTuple):
     content: bytes
     end: int
     """Bytes of the file on disk that were read up to the end of the record."""
+    start: int = 0
+    """First byte of the content, in a file that is not compressed."""
 
 
 def read_entries(path: Path, layout: Layout = "records") -> Iterator[Entry]:
@@ -74,7 +76,7 @@ def read_entries(path: Path, layout: Layout = "records") -> Iterator[Entry]:
             file = cast(BinaryIO, gzip.GzipFile(fileobj=stored)) if path.suffix == ".gz" else stored
             window = _Window(path, file)
             for number, (name, content) in enumerate(_CUTS[layout](path, window), start=1):
-                yield Entry(number, name, content, stored.tell())
+                yield Entry(number, name, content, stored.tell(), window.taken)
     except (OSError, EOFError, zlib.error) as error:
         raise SourceError(f"{path}: cannot be read: {getattr(error, 'strerror', None) or error}") from error
 
@@ -259,10 +261,13 @@ class _Window:
     def __init__(self, path: Path, file: BinaryIO) -> None:
         self._path = path
         self._file = file
-        self._text = file.read(CHUNK).removeprefix(_BYTE_ORDER_MARK)
+        text = file.read(CHUNK)
+        self._text = text.removeprefix(_BYTE_ORDER_MARK)
         self._at = 0
-        self._before = 0
+        self._before = len(text) - len(self._text)
         """Bytes of the file before the window."""
+        self.taken = 0
+        """First byte of the value that was taken last."""
 
     def error(self, reason: str) -> SourceError:
         return SourceError(f"{self._path}: {reason}, at byte {self._before + self._at}")
@@ -325,6 +330,7 @@ class _Window:
 
     def _take(self, end: int) -> bytes:
         found = self._text[self._at : end]
+        self.taken = self._before + self._at
         self._at = end
         return found
 

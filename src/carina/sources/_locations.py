@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Final
 
-from carina.sources._study_draft import name_of
+from carina.sources._labels import name_of
 from carina.studies.model import Location
 from carina.studies.terms import find_term
 from carina.studies.vocabulary import COSTOPHRENIC_ANGLES, LUNG_PARTS, SIDES, ZONES, Side

@@ -1,46 +1,23 @@
 """A study in the making: what most readers do with images, labels and drawn regions, done once."""
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
-from dataclasses import dataclass, field
 from functools import lru_cache
-from pathlib import Path
-from typing import Annotated, Any, Final, Literal, NamedTuple, TypeAlias
+from typing import Any, Final, NamedTuple
 
 import msgspec
-from msgspec import Meta
 from numpy.typing import ArrayLike
 
 from carina.sources._defects import DefectCounts, RecordPlace
+from carina.sources._draft_images import DraftImages
+from carina.sources._draft_statements import DraftStatements, DraftThing
+from carina.sources._labels import classify_label
 from carina.sources._record import RecordError
 from carina.sources._source import Item, Repaired, Skipped
-from carina.store.errors import CarinaError, RegionError
-from carina.studies.image_files import find_key_problem, inside
-from carina.studies.model import (
-    Anatomy,
-    Annotation,
-    Assessed,
-    Device,
-    Finding,
-    Image,
-    SalientPoint,
-    Study,
-)
-from carina.studies.pixels import read_header
+from carina.store.errors import RegionError
+from carina.studies.model import Anatomy, Annotation, Assessed, Device, Finding, Image, SalientPoint, Study
 from carina.studies.region import Region
-from carina.studies.terms import Term, find_term, is_no_finding, read_label
-from carina.studies.vocabulary import ABNORMALITY, Certainty, Drawn, View
+from carina.studies.vocabulary import Certainty, Drawn
 
-MissingImages: TypeAlias = Annotated[
-    Literal["skip", "keep"],
-    Meta(description="A study without its image file: skip it, or keep what was annotated."),
-]
-"""An option of readers that know the size of an image without opening it."""
-ImageFolder: TypeAlias = Annotated[
-    Path | None, Meta(description="Folder of the image files, where that is not the path of the source.")
-]
-"""An option of readers whose images may lie elsewhere."""
 DEFECTS: Final[Mapping[str, str]] = {
     "region": "a box, polygon, mask or point with impossible numbers, without area or outside its image is left out",
     "mask size": "a mask of another size than its image is left out",
@@ -51,6 +28,9 @@ DEFECTS: Final[Mapping[str, str]] = {
     "recorded as uncertain or absent",
     "nothing": "a region whose label says that there is nothing, such as 'No finding' or 'no mass', is left out",
     "nameless": "a label that says whether something is there, but not what, is left out",
+    "duplicate": "a region that its annotator drew twice, exactly alike, is used once",
+    "near name": "a name that is not known is kept; the known name that it is close to, and what that is a kind of, do "
+    "not count as absent in the study",
 }
 """Defects that a draft counts, for the decorator of a source."""
 SECOND_RECORD: Final = "second record"
@@ -60,79 +40,10 @@ REPEATS: Final[Mapping[str, str]] = {
 """The defect of sources whose ids may repeat, which state `second_id=SECOND_RECORD`."""
 _BORDER: Final = 0.5
 """Pixels by which a drawn border may lie outside of its image before that is counted."""
-_COMBINED: Final[Mapping[tuple[Certainty, Certainty], Certainty | None]] = {
-    ("present", "present"): "present",
-    ("present", "uncertain"): "uncertain",
-    ("present", "absent"): "absent",
-    ("uncertain", "present"): "uncertain",
-    ("uncertain", "uncertain"): "uncertain",
-    ("uncertain", "absent"): "absent",
-    ("absent", "present"): "absent",
-    ("absent", "uncertain"): "uncertain",
-    ("absent", "absent"): None,
-}
-"""By the certainty that a label states of itself, and that which its source states of the label, what this comes to.
-Nothing where the source denies a denial: nobody knows what "no mass: no" means."""
 
 
 _IMPOSSIBLE: Final = Region.empty(1, 1)
 """Stands for a region whose numbers are impossible."""
-
-
-def name_of(label: str) -> str:
-    """The name under which a label is recorded: that of the vocabulary, else the label itself in lower case.
-
-    Words that say whether it is present are left out; a label that names nothing, such as "No finding", has none.
-    """
-    words = read_label(label).words
-    term = find_term(words)
-    return term.name if term is not None else " ".join(words.replace("_", " ").lower().split())
-
-
-def combine_certainty(label: str, certainty: Certainty) -> Certainty | None:
-    """What the words of a label and the certainty that its source states come to; None for nothing."""
-    return _COMBINED[read_label(label).certainty, certainty]
-
-
-@lru_cache(maxsize=4096)
-def _classify(words: str, certainty: Certainty) -> tuple[str, bool, Certainty | None]:
-    """The name under which a label is recorded, whether it is a device, and its certainty."""
-    term = find_term(read_label(words).words)
-    return name_of(words), term is not None and term.kind == "device", combine_certainty(words, certainty)
-
-
-def name_listed(labels: Iterable[str]) -> dict[str, Term | None]:
-    """Names of a closed list of labels, each with its term; without labels that say that nothing was found."""
-    named = {
-        name_of(label): find_term(read_label(label).words) for label in labels if not is_no_finding(label)
-    }
-    named.pop("", None)
-    return named
-
-
-def assess_labels(labels: Iterable[str], *, text: bool = False, readers: Iterable[str] = ()) -> Assessed:
-    """What was looked for, where that is a closed list of labels.
-
-    Args:
-        labels: The list, in the words of the source.
-        text: Whether the labels come from the report.
-        readers: Who looked, each alone, where the source says so.
-    """
-    assessed = _assess_labels(tuple(labels), text)
-    named = tuple(readers)
-    return msgspec.structs.replace(assessed, readers=named) if named else assessed
-
-
-@lru_cache(maxsize=64)
-def _assess_labels(labels: tuple[str, ...], text: bool) -> Assessed:  # noqa: FBT001 - of `assess_labels`
-    terms = name_listed(labels)
-    devices = [name for name, term in terms.items() if term is not None and term.kind == "device"]
-    return Assessed(
-        findings="listed" if len(devices) < len(terms) else "unknown",
-        devices="listed" if devices else "unknown",
-        listed=tuple(sorted(terms)),
-        text=text,
-    )
 
 
 def make_or_skip(make: Callable[..., Item], place: str, study: str, *arguments: Any) -> list[Item]:  # noqa: ANN401
@@ -152,36 +63,6 @@ def make_or_skip(make: Callable[..., Item], place: str, study: str, *arguments: 
         return [Skipped.from_error(error, place, study=study)]
 
 
-def find_image(root: Path, keys: Iterable[str]) -> str | None:
-    """The first of several keys that names a file below a root; None where none does."""
-    for key in keys:
-        # Not by `Path`, which takes many times as long: most keys name no file, and sets have millions of them.
-        with suppress(ValueError, OSError):
-            if os.path.isfile(f"{root}/{key}"):  # noqa: PTH113
-                inside(root.resolve(), key)
-                return key
-    return None
-
-
-@dataclass
-class _Thing:
-    """A finding or a device in the making."""
-
-    name: str
-    label: str
-    certainty: Certainty
-    is_device: bool
-    annotations: list[Annotation] = field(default_factory=list)
-    comparisons: list[Annotation] = field(default_factory=list)
-    points: list[SalientPoint] = field(default_factory=list)
-    stated_by: list[str] = field(default_factory=list)
-    """Readers who state it."""
-    is_decided: bool = False
-    """Whether its certainty is what several readers come to."""
-    rank: int = 0
-    """Rank of the statement that counts."""
-
-
 class Drawing(NamedTuple):
     """What is known about a region beside its pixels."""
 
@@ -193,7 +74,7 @@ class Drawing(NamedTuple):
     automatic: bool = False
 
 
-class StudyDraft:
+class StudyDraft(DraftImages, DraftStatements):
     """Collects what a source says about one study.
 
     Several statements about one finding become one `Finding`, with an annotation for every region that anybody drew.
@@ -229,178 +110,16 @@ class StudyDraft:
         file: str = "",
         names: Mapping[str, str] | None = None,
     ) -> None:
+        DraftImages.__init__(self)
+        DraftStatements.__init__(self, DefectCounts(RecordPlace(file, number)), names or {})
         self.id, self.patient, self.source, self.number, self.file = study_id, patient, source, number, file
-        self.names = names or {}
-        self.images: list[Image] = []
         self.facts: dict[str, Any] = {}
         """Other fields of the study: age, sex, split, report and so on."""
-        self.defects = DefectCounts(RecordPlace(file, number))
-        """What is wrong in the record, or in one of its rows: say which with `read_row`."""
         self.unmapped: tuple[str, ...] = ()
         """Fields of the record that have no place in Carina."""
-        self.rank = 0
-        """Rank of the statements that are read now: begin with those that are trusted most, and count upwards."""
-        self._things: dict[str, _Thing] = {}
-        self._disputed: dict[str, None] = {}
         self._anatomy: list[Anatomy] = []
-        self._normal: dict[RecordPlace, None] = {}
-        """Where the record says that nothing is there."""
 
-    # ---- images ------------------------------------------------------------------------------------------------------
-
-    def add_image(
-        self,
-        root: Path,
-        key: str,
-        view: View,
-        *,
-        size: tuple[int, int] | None = None,
-        missing: Literal["skip", "keep"] = "skip",
-        spacing_mm: tuple[float, float] | None = None,
-    ) -> Image:
-        """Add an image file; its size and depth are read from it.
-
-        Args:
-            root: Folder in which image keys start.
-            key: Path below it.
-            view: The view.
-            size: Width and height, where the source knows them.
-            missing: Whether a file that is not there is an error, or the image is described by `size` alone; of 0 x 0
-                pixels where the size is unknown.
-            spacing_mm: Size of a pixel at the detector: between rows, between columns.
-
-        Raises:
-            RecordError: The file is missing or cannot be read, or is not of the size that the source states.
-        """
-        try:
-            path = inside(root.resolve(), key)
-        except ValueError as error:
-            raise RecordError("image", f"{key!r} {error}", kind="image") from error
-        if size is not None and missing == "keep" and not path.exists():
-            image = Image(key=key, view=view, width=size[0], height=size[1], spacing_mm=spacing_mm)
-        else:
-            image = _describe_file(path, key, view, spacing_mm)
-            if size is not None and (image.width, image.height) != size:
-                raise RecordError(
-                    "image",
-                    f"{key!r} is {image.width} x {image.height}, the source states {size[0]} x {size[1]}",
-                    kind="image",
-                )
-        self.images.append(image)
-        return image
-
-    def describe_image(self, key: str, view: View, size: tuple[int, int]) -> Image:
-        """Add an image whose file is not there, by what the source says of it; no file is looked for.
-
-        Raises:
-            RecordError: The key cannot be that of a file below a root.
-        """
-        wrong = find_key_problem(key)
-        if wrong:
-            raise RecordError("image", f"{key!r} {wrong}", kind="image")
-        image = Image(key=key, view=view, width=size[0], height=size[1])
-        self.images.append(image)
-        return image
-
-    def find_image(self, root: Path, keys: Sequence[str], view: View, missing: MissingImages) -> Image:
-        """Add the first of several image files that is there.
-
-        Args:
-            root: Folder in which image keys start.
-            keys: Where the file may be, the usual place first.
-            view: The view.
-            missing: Whether a file that is not there is an error, or the image is described without its size.
-
-        Raises:
-            RecordError: The file is missing or cannot be read.
-        """
-        key = find_image(root, keys)
-        if key is None and missing == "keep":
-            return self.describe_image(keys[0], view, (0, 0))
-        return self.add_image(root, key or keys[0], view)
-
-    def image(self, key: str) -> Image:
-        """The image with this key."""
-        for image in self.images:
-            if image.key == key:
-                return image
-        raise KeyError(key)
-
-    # ---- statements --------------------------------------------------------------------------------------------------
-
-    def state(self, label: str, certainty: Certainty = "present", *, words: str = "") -> _Thing:
-        """State that something is present, absent or uncertain.
-
-        Args:
-            label: As the source writes it.
-            certainty: Whether it is present.
-            words: What to look up in the vocabulary, where that is not the label.
-
-        Returns:
-            The finding or device; one that is not part of the study where the label names none, such as "No finding".
-        """
-        label = label.strip()
-        name, is_device, stated = self._interpret(label, certainty, words)
-        thing = self._things.get(name)
-        if thing is not None and thing.is_decided:
-            return thing
-        self._count_wording(label, certainty, words, stated)
-        if not name or stated is None:
-            if stated == "absent" and is_no_finding(self.names.get(label, words or label)):
-                self._normal[self.defects.place] = None
-            return _Thing(name, label, "absent", is_device)
-        if thing is None:
-            thing = self._things[name] = _Thing(name, label, stated, is_device, rank=self.rank)
-        if thing.certainty != stated:
-            self.defects["conflict"] += 1
-            if thing.rank == self.rank and "uncertain" not in (thing.certainty, stated):
-                self.dispute(name)
-        elif name == ABNORMALITY and stated == "absent":
-            self._normal[self.defects.place] = None
-        return thing
-
-    def read_statement(
-        self, label: str, certainty: Certainty, *, words: str = ""
-    ) -> tuple[str, Certainty | None]:
-        """The name and the certainty that a statement comes to, without stating it; counts defects as `state` does."""
-        name, _, stated = self._interpret(label.strip(), certainty, words)
-        self._count_wording(label.strip(), certainty, words, stated)
-        return name, stated
-
-    def decide(self, name: str, label: str, certainty: Certainty, *, stated_by: Iterable[str]) -> None:
-        """Record what several readers come to about a finding; no later statement changes it or contradicts it.
-
-        Args:
-            name: A name of `read_statement`.
-            label: As the source writes it.
-            certainty: What it comes to.
-            stated_by: Readers who state that it is present.
-        """
-        is_device = _classify(name, certainty)[1]
-        self._things[name] = _Thing(
-            name, label, certainty, is_device, stated_by=list(stated_by), is_decided=True
-        )
-
-    def dispute(self, name: str) -> None:
-        """Record that nothing is known of a name of `read_statement`, since equally trusted statements contradict."""
-        self._disputed[name] = None
-
-    def _interpret(self, label: str, certainty: Certainty, words: str) -> tuple[str, bool, Certainty | None]:
-        if not label:
-            raise RecordError("label", "is empty", kind="label")
-        return _classify(self.names.get(label, words or label), certainty)
-
-    def _count_wording(self, label: str, certainty: Certainty, words: str, stated: Certainty | None) -> None:
-        """Count a label whose own words say something else than its source does, or that name nothing."""
-        if stated == certainty:
-            return
-        words = self.names.get(label, words or label)
-        if not is_no_finding(words):
-            self.defects["wording" if stated is not None and name_of(words) else "nameless"] += 1
-
-    def state_normal(self, label: str) -> None:
-        """State that the source calls the images normal; "No finding" means that in some sources, and not in others."""
-        self.state(label, "absent", words=ABNORMALITY)
+    # ---- regions -----------------------------------------------------------------------------------------------------
 
     def add_box(
         self,
@@ -518,15 +237,18 @@ class StudyDraft:
         region = make_or_empty(make_region)
         if not self._is_usable(drawing.image, region):
             return False  # What was drawn is lost; that the source names the finding is not.
-        thing.annotations.append(
-            Annotation(
-                image=drawing.image,
-                region=region,
-                drawn=drawing.drawn,
-                annotator=drawing.annotator,
-                automatic=drawing.automatic,
-            )
+        drawn = Annotation(
+            image=drawing.image,
+            region=region,
+            drawn=drawing.drawn,
+            annotator=drawing.annotator,
+            automatic=drawing.automatic,
         )
+        if drawn in thing.annotations:
+            self.defects["duplicate"] += 1
+            return False
+        thing.annotations.append(drawn)
+        thing.is_by_program &= drawing.automatic
         return True
 
     # ---- readers whom the source compares with its truth -------------------------------------------------------------
@@ -575,7 +297,7 @@ class StudyDraft:
         elif thing is not None:
             self.defects["region"] += 1
 
-    def _find_present(self, label: str, *, is_conflict: bool) -> _Thing | None:
+    def _find_present(self, label: str, *, is_conflict: bool) -> DraftThing | None:
         """What the truth calls present under a label; None where it does not, which may count as a conflict."""
         thing = self._things.get(self._interpret(label.strip(), "present", "")[0])
         if thing is not None and thing.certainty == "present":
@@ -585,40 +307,31 @@ class StudyDraft:
 
     def _says_nothing(self, drawing: Drawing) -> bool:
         """Whether the label of a region says that what it names is not there."""
-        return _classify(self.names.get(drawing.label, drawing.label), drawing.certainty)[2] in (
+        return classify_label(self.names.get(drawing.label, drawing.label), drawing.certainty)[2] in (
             None,
             "absent",
         )
 
     # ---- the study ---------------------------------------------------------------------------------------------------
 
-    def _add_disputed(self, assessed: Assessed) -> Assessed:
-        if not self._disputed:
-            return assessed
-        names = tuple(sorted({*assessed.disputed, *self._disputed}))
-        return msgspec.structs.replace(assessed, disputed=names)
-
-    def _drop_normal(self) -> None:
-        """Leave out that nothing is there, where the record says of a finding that it is or may be."""
-        if all(thing.certainty == "absent" or thing.is_device for thing in self._things.values()):
-            return
-        for place in self._normal:
-            self.defects.place = place
-            self.defects["conflict"] += 1
-        self._normal.clear()
-        general = self._things.get(ABNORMALITY)
-        if general is not None and general.certainty == "absent":
-            del self._things[ABNORMALITY]
-
-    def finish(self, *, assessed: Assessed | None = None) -> Study | Repaired:
+    def finish(self, *, assessed: Assessed | None = None, mined: Iterable[str] = ()) -> Study | Repaired:
         """The study, with its defects where there are any.
+
+        Args:
+            assessed: What was looked for.
+            mined: Labels of it for which a program looked, and no person.
 
         A label that says that nothing is there, such as "Normal" or "No finding", is left out and counted as a conflict
         where a finding is present or uncertain. Devices do not contradict it.
+
+        A known name that an unknown one is close to does not count as absent: "pneumona" may be a misspelt pneumonia,
+        so that nobody knows of pneumonia in that study, nor of "pneumona" in a study with pneumonia. A name that the
+        user has mapped is meant as it is written.
         """
         for name in self._disputed:
             self._things.pop(name, None)
         self._drop_normal()
+        known = self._dispute_near_names(self._add_covered(assessed or Assessed()))
         findings, devices = (
             tuple(_number(kind, letter, things))
             for kind, letter, things in (
@@ -631,7 +344,9 @@ class StudyDraft:
             patient=self.patient,
             source=self.source,
             images=tuple(self.images),
-            assessed=self._add_disputed(assessed or Assessed()),
+            assessed=msgspec.structs.replace(
+                self._add_disputed(known), by_program=self._name_by_program(mined)
+            ),
             findings=findings,
             devices=devices,
             anatomy=tuple(self._anatomy),
@@ -669,7 +384,7 @@ def _empty_region(height: int, width: int) -> Region:
     return Region.empty(height, width)
 
 
-def _number(kind: Any, letter: str, things: Iterable[_Thing]) -> Iterable[Any]:  # noqa: ANN401 - Finding or Device
+def _number(kind: Any, letter: str, things: Iterable[DraftThing]) -> Iterable[Any]:  # noqa: ANN401 - Finding or Device
     for place, thing in enumerate(things, start=1):
         votes = (
             {"stated_by": tuple(dict.fromkeys(thing.stated_by))}
@@ -686,15 +401,3 @@ def _number(kind: Any, letter: str, things: Iterable[_Thing]) -> Iterable[Any]: 
             points=tuple(thing.points),
             **votes,
         )
-
-
-def _describe_file(path: Path, key: str, view: View, spacing_mm: tuple[float, float] | None) -> Image:
-    if not path.exists():
-        raise RecordError("image", f"{key!r} is missing", kind="image missing")
-    try:
-        header = read_header(path)
-    except CarinaError as error:
-        raise RecordError("image", str(error), kind="image") from error
-    return Image(
-        key=key, view=view, width=header.width, height=header.height, bits=header.bits, spacing_mm=spacing_mm
-    )

@@ -40,10 +40,10 @@ from carina.sources._imported import (
     write_tables,
 )
 from carina.sources._joining import JoinedSource, JoinIndex, add_joined, build_index, find_rows, get_join
+from carina.sources._labels import name_of
 from carina.sources._plausibility import CheckedItem, Implausible, LookAtImages
 from carina.sources._record import SourceError
 from carina.sources._source import Call, Item, Plan, Repaired, Skipped, Source, Stream, WithImages
-from carina.sources._study_draft import name_of
 from carina.store import PartInfo
 from carina.store.errors import CarinaError, ImageError
 from carina.store.files import remove_temporary_files, sha256, write_bytes
@@ -52,6 +52,7 @@ from carina.store.workers import in_order
 from carina.studies import Study
 from carina.studies import store as study_sets
 from carina.studies.image_files import inside
+from carina.studies.plausibility import SeenImages
 from carina.studies.rejected_regions import DEFECTS
 from carina.studies.terms import CONFIRMED, is_known_name
 
@@ -326,6 +327,7 @@ class _Note(msgspec.Struct, frozen=True, kw_only=True):
     images_joined: dict[str, int] = {}
     first_image: str = ""
     defective: list[DefectiveRecord] = []
+    digests: list[tuple[str, str, bytes]] = []
 
 
 @dataclass(kw_only=True)
@@ -340,6 +342,10 @@ class _State:
     parts: list[PartInfo] = field(default_factory=list)
     ids: set[str] = field(default_factory=set)
     """Ids so far, for sources in which a repeated id gets a number."""
+    seen: SeenImages = field(default_factory=SeenImages)
+    """Images so far, to find those that come again."""
+    digests: list[tuple[str, str, bytes]] = field(default_factory=list)
+    """Study, image and checksum of the pixels, of the part that is being read."""
     files: dict[str, bytes] = field(default_factory=dict)
     """Image files of the last record that was read, to be written before the record."""
     indexes: list[JoinIndex] = field(default_factory=list)
@@ -357,7 +363,20 @@ class _State:
         self.counts.merge(self.part)
         self.part = ImportCounts()
         self.add_joined(self.joined, self.images_joined)
-        self.joined, self.images_joined, self.defective = {}, Counter(), []
+        self.joined, self.images_joined, self.defective, self.digests = {}, Counter(), [], []
+
+    def find_repeated(self, checked: CheckedItem, place: str) -> CheckedItem:
+        """The item with those of its images that were seen before, in this study or another."""
+        result, study = checked.plausibility, checked.study
+        if result is None or isinstance(checked.item, Skipped) or not result.digests:
+            return checked
+        repeated = self.seen.find_repeated(study, result.digests)
+        if repeated:
+            checked = checked.add_problems(repeated, place)
+        if not isinstance(checked.item, Skipped):
+            self.seen.add(study, result.digests)
+            self.digests += [(study, image, digest) for image, digest in result.digests]
+        return checked
 
     def count_joined(self, study: Study) -> None:
         """Note which rows of joined sources belong to a study that is kept."""
@@ -462,7 +481,7 @@ def _run_import(
                 note = _Note(
                     place=state.place, counts=state.part, ids=ids, joined=state.joined,
                     images_joined=dict(state.images_joined), first_image=state.first_image,
-                    defective=state.defective,
+                    defective=state.defective, digests=state.digests,
                 )  # fmt: skip
                 writer.write(chunk, note)
                 state.close_part()
@@ -539,8 +558,9 @@ def _keep_records(
         return
     for place, checked in taken:
         progress(1)
-        item = checked.item
         state.part.records += 1
+        checked = state.find_repeated(checked, str(job.path))  # noqa: PLW2901 - the same item, with what is found only here
+        item = checked.item
         if checked.plausibility is not None:
             state.part.add_plausibility(checked.plausibility, checked.describe_action)
         if isinstance(item, Skipped):
@@ -657,6 +677,8 @@ def _read_finished_parts(state: _State, sets: Any, out: Path, provenance: Any) -
         state.place = note.place
         state.counts.merge(note.counts)
         state.ids.update(note.ids)
+        for study, image, digest in note.digests:
+            state.seen.add(study, [(image, digest)])
         state.add_joined(note.joined, note.images_joined)
         state.first_image = state.first_image or note.first_image
 

@@ -11,20 +11,12 @@ from typing import Final, NamedTuple
 
 import msgspec
 
+from carina.sources._draft_images import ImageFolder, MissingImages, find_image
 from carina.sources._json import Entry, decode_as, read_entries
+from carina.sources._labels import assess_labels
 from carina.sources._record import RecordError, SourceError
 from carina.sources._source import Item, Stream, source
-from carina.sources._study_draft import (
-    DEFECTS,
-    REPEATS,
-    SECOND_RECORD,
-    ImageFolder,
-    MissingImages,
-    StudyDraft,
-    assess_labels,
-    find_image,
-    make_or_skip,
-)
+from carina.sources._study_draft import DEFECTS, REPEATS, SECOND_RECORD, StudyDraft, make_or_skip
 from carina.studies.vocabulary import Split
 
 LABELS: Final = (

@@ -19,19 +19,12 @@ from carina.sources._chexpert_labels import (
     state_labels,
 )
 from carina.sources._defects import RecordPlace
+from carina.sources._draft_images import ImageFolder, MissingImages, find_image
 from carina.sources._json import decode, read_entries
+from carina.sources._labels import assess_labels
 from carina.sources._record import RecordError, SourceError
 from carina.sources._source import Inputs, Item, Skipped, Stream, source
-from carina.sources._study_draft import (
-    DEFECTS,
-    Drawing,
-    ImageFolder,
-    MissingImages,
-    StudyDraft,
-    assess_labels,
-    find_image,
-    make_or_skip,
-)  # fmt: skip
+from carina.sources._study_draft import DEFECTS, Drawing, StudyDraft, make_or_skip
 from carina.sources._tables import Row, read_rows
 from carina.sources._values import read_view
 from carina.sources.chexpert import read_image_name

@@ -15,11 +15,12 @@ from msgspec import Meta
 
 from carina.sources._added import Addition
 from carina.sources._defects import DefectCounts, RecordPlace, add_defects
+from carina.sources._draft_images import ImageFolder, find_image
 from carina.sources._frames import fit_square
 from carina.sources._joining import Join
 from carina.sources._record import RecordError, SourceError
 from carina.sources._source import Inputs, Item, Skipped, Stream, source
-from carina.sources._study_draft import DEFECTS, ImageFolder, StudyDraft, find_image, make_or_skip
+from carina.sources._study_draft import DEFECTS, StudyDraft, make_or_skip
 from carina.sources._tables import Row, RowPlace, index_rows, read_row
 from carina.sources.chexpert import read_image_name
 from carina.store.errors import RegionError

@@ -15,24 +15,18 @@ from msgspec import Meta
 from carina.reports.sections import split_sections
 from carina.sources._chexpert_labels import (
     assess_expert,
-    assess_mined,
     find_columns,
     read_labels,
     state_labels,
 )
+from carina.sources._draft_images import ImageFolder, find_image
 from carina.sources._record import RecordError, SourceError, describe
 from carina.sources._series import UNKNOWN, Place, order_studies
 from carina.sources._source import Inputs, Item, Skipped, Stream, source
-from carina.sources._study_draft import (
-    DEFECTS,
-    ImageFolder,
-    StudyDraft,
-    find_image,
-    make_or_skip,
-)
+from carina.sources._study_draft import DEFECTS, StudyDraft, make_or_skip
 from carina.sources._tables import Row, RowPlace, index_rows, read_row, read_rows
 from carina.sources._values import read_age, read_sex, read_view
-from carina.studies.model import Report, ReportSection
+from carina.studies.model import Assessed, Report, ReportSection
 from carina.studies.vocabulary import Section, Split, View
 
 TABLES: Final[Mapping[str, Split]] = {
@@ -248,6 +242,8 @@ def _make_study(
             draft.add_image(root, key or f"{name.path}.jpg", view, size=size, missing="keep")
     if not draft.images:
         raise RecordError("image", f"{first.path}.jpg is missing", kind="image missing")
+    is_mined = entry.split == "train"
+    draft.is_by_program = is_mined
     state_labels(draft, entry.labels, entry.columns)
     more = None if known is None else read_row(*known)
     report = None if more is None else _read_report(more)
@@ -259,10 +255,8 @@ def _make_study(
         "age": entry.age if entry.age is not None else read_age(values.get("age", "")),
         "sex": entry.sex or read_sex(values.get("sex", "")),
     }  # fmt: skip
-    is_mined = entry.split == "train"
-    return draft.finish(
-        assessed=assess_mined(entry.labels) if is_mined else assess_expert(entry.labels, text=False)
-    )
+    # What programs looked for in a report is known only where they state "No Finding".
+    return draft.finish(assessed=Assessed(text=True) if is_mined else assess_expert(entry.labels, text=False))
 
 
 def _read_report(row: Row) -> Report | None:

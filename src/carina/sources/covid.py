@@ -12,10 +12,12 @@ from typing import Annotated, Final, NamedTuple
 import numpy as np
 from msgspec import Meta
 
+from carina.sources._draft_images import find_image
+from carina.sources._labels import name_of
 from carina.sources._record import RecordError
 from carina.sources._series import Place, order_studies
 from carina.sources._source import Item, Skipped, Stream, source
-from carina.sources._study_draft import DEFECTS, StudyDraft, find_image, make_or_skip, name_of
+from carina.sources._study_draft import DEFECTS, StudyDraft, make_or_skip
 from carina.sources._tables import Row, group_rows, read_rows
 from carina.sources._values import read_age, read_sex, read_view
 from carina.store.errors import CarinaError

@@ -12,9 +12,10 @@ from typing import Final
 import numpy as np
 
 from carina.sources._converted import possible_keys
+from carina.sources._draft_images import find_image
 from carina.sources._record import RecordError, SourceError
 from carina.sources._source import Item, Skipped, Stream, source
-from carina.sources._study_draft import DEFECTS, StudyDraft, find_image, make_or_skip
+from carina.sources._study_draft import DEFECTS, StudyDraft, make_or_skip
 from carina.sources._tables import Row, read_rows
 from carina.store.errors import CarinaError
 from carina.studies.pixels import read_pixels

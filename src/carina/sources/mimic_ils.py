@@ -3,11 +3,13 @@
 Masks and statements were made by programs from images and reports: they are marked as automatic and are never expert
 truth. A mask of the whole lesion (type `global`) stands for the lesion; where there is none, the masks of its parts do.
 The masks are squares of 512 pixels. Whether the images were stretched to that square or padded is not documented, so
-that the masks of an image that is not a square need an option.
+that the masks of an image that is not a square need an option. Joined to another set, they are left out.
 """
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Final, Literal, NamedTuple
@@ -18,20 +20,16 @@ from msgspec import Meta
 
 from carina.sources._added import ADDED_DEFECTS, AddedFinding, Addition, add_to_study, unwrap, wrap
 from carina.sources._defects import RecordPlace
+from carina.sources._draft_images import ImageFolder, MissingImages, find_image
 from carina.sources._frames import fit_square
+from carina.sources._joining import Join, PatientSplit
 from carina.sources._json import decode_as, read_entries
 from carina.sources._locations import locate
 from carina.sources._mimic_images import read_mimic_id
 from carina.sources._record import RecordError, SourceError, printable
 from carina.sources._source import Inputs, Item, Skipped, Stream, source
-from carina.sources._study_draft import (
-    DEFECTS,
-    ImageFolder,
-    MissingImages,
-    StudyDraft,
-    find_image,
-    make_or_skip,
-)
+from carina.sources._study_draft import DEFECTS, StudyDraft, make_or_skip
+from carina.sources._tables import RowPlace
 from carina.sources._values import read_split
 from carina.store.errors import CarinaError, RegionError
 from carina.studies.model import Annotation, Assessed, Image, Report, ReportSection
@@ -63,9 +61,12 @@ class _Pairs(msgspec.Struct):
     negative_pairs: list[_InstructionPair] = []
 
 
-class _Record(msgspec.Struct):
+class _Names(msgspec.Struct):
     subject_id: str | int
     dicom_id: str
+
+
+class _Record(_Names):
     instruction_answer_pairs: _Pairs
     image_path: str | None = None
     section_name: str | None = None
@@ -94,6 +95,37 @@ def _inputs(path: Path) -> Inputs:
     return {"file": _find_file(path)}
 
 
+def _index(path: Path) -> Iterator[tuple[str, RowPlace] | str]:
+    for entry in read_entries(_find_file(path), "grouped records"):
+        try:
+            name = decode_as(entry.content, _Names).dicom_id
+        except RecordError as error:
+            yield error.kind
+            continue
+        place = RowPlace(entry.number, entry.start, entry.start + len(entry.content))
+        yield name.removesuffix(".dcm").removesuffix(".jpg"), place
+
+
+def _list_splits(path: Path) -> Iterator[PatientSplit]:
+    for entry in read_entries(_find_file(path), "grouped records"):
+        with suppress(RecordError):
+            patient = read_mimic_id(decode_as(entry.content, _Names).subject_id, "subject_id")
+            split = read_split(entry.name.rpartition("/")[0])
+            if split is not None:
+                yield PatientSplit(f"p{patient}", split, entry.number)
+
+
+def _make_addition(path: Path, places: Sequence[RowPlace], image: Image) -> Addition:
+    """What the record of an image adds to it; of several, the first counts."""
+    file, place = _find_file(path), places[0]
+    with file.open("rb") as stored:
+        stored.seek(place.start)
+        record = decode_as(stored.read(place.end - place.start), _Record)
+    folders = _Folders(file.parent, file.parent, "skip", "same", str(file))
+    addition = _describe(record.instruction_answer_pairs, image, folders)
+    return replace(addition, place=RecordPlace(str(file), place.number))
+
+
 @source(
     name="mimic-ils",
     title="MIMIC-ILS: automatic masks with instructions",
@@ -120,6 +152,7 @@ def _inputs(path: Path) -> Inputs:
         "frame": "a mask that is not in proportion to its image is left out: state --mask-frame",
     },
     unit="studies",
+    join=Join(key="dicom_id", index=_index, make=_make_addition, splits=_list_splits),
 )
 def read_mimic_ils(
     path: Path,

@@ -16,10 +16,11 @@ import msgspec
 
 from carina.sources._added import ADDED_DEFECTS, AddedFinding, Addition, add_to_study, unwrap, wrap
 from carina.sources._defects import DefectCounts, RecordPlace
+from carina.sources._draft_images import ImageFolder, MissingImages
 from carina.sources._joining import Join, PatientSplit
 from carina.sources._record import RecordError, SourceError, printable
 from carina.sources._source import Inputs, Item, Skipped, Stream, source
-from carina.sources._study_draft import DEFECTS, ImageFolder, MissingImages, StudyDraft, make_or_skip
+from carina.sources._study_draft import DEFECTS, StudyDraft, make_or_skip
 from carina.sources._tables import Row, RowPlace, index_rows, read_row
 from carina.sources._values import read_split
 from carina.store.errors import RegionError

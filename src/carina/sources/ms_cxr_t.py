@@ -24,17 +24,12 @@ from carina.sources._added import (
     wrap,
 )
 from carina.sources._defects import DefectCounts, RecordPlace
+from carina.sources._draft_images import ImageFolder, MissingImages
 from carina.sources._joining import Join
 from carina.sources._mimic_images import read_mimic_id
 from carina.sources._record import RecordError, SourceError, describe
 from carina.sources._source import Inputs, Item, Skipped, Stream, source
-from carina.sources._study_draft import (
-    DEFECTS,
-    ImageFolder,
-    MissingImages,
-    StudyDraft,
-    make_or_skip,
-)
+from carina.sources._study_draft import DEFECTS, StudyDraft, make_or_skip
 from carina.sources._tables import Row, RowPlace, index_rows, read_row
 from carina.studies.model import Image
 from carina.studies.vocabulary import Trend

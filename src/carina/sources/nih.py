@@ -13,18 +13,12 @@ from typing import Annotated, Final, Literal, NamedTuple
 
 from msgspec import Meta
 
+from carina.sources._draft_images import MissingImages, find_image
+from carina.sources._labels import assess_labels, name_of
 from carina.sources._record import RecordError, SourceError
 from carina.sources._series import UNKNOWN, Place, order_studies
 from carina.sources._source import Item, Skipped, Stream, source
-from carina.sources._study_draft import (
-    DEFECTS,
-    MissingImages,
-    StudyDraft,
-    assess_labels,
-    find_image,
-    make_or_skip,
-    name_of,
-)
+from carina.sources._study_draft import DEFECTS, StudyDraft, make_or_skip
 from carina.sources._tables import Row, group_rows, read_rows
 from carina.sources._values import read_age, read_sex, read_view
 from carina.studies.terms import ancestors, is_kind_of
@@ -168,20 +162,21 @@ def _make_study(entry: _Entry, options: _Options) -> Item:
         corner = [box.number_of(column) for column in ("Bbox [x", "y", "w", "h]")]
         draft.add_box(label, key, corner, annotator="radiologist")
     draft.defects.read_row(row)
-    draft.defects["conflict"] += listed > {_NO_FINDING}
+    draft.is_by_program = True  # the labels were mined from reports
+    if _NO_FINDING in listed:
+        # Where a radiologist drew a box, or there are other labels, it is not trusted, even if these are denied.
+        draft.state_no_finding(() if entry.boxes or listed > {_NO_FINDING} else LABELS)
     for label in sorted(listed - {_NO_FINDING}):
         if _is_denied(label, answers):
             draft.defects["conflict"] += 1
         else:
             draft.state(label)
-    # A label that a radiologist contradicts, by a box or in the re-read, says nothing of the other findings.
-    is_normal = listed == {_NO_FINDING} and not entry.boxes and "present" not in answers.values()
-    mined: tuple[str, ...] = LABELS if is_normal or options.is_silence_absence else ()
+    mined: tuple[str, ...] = LABELS if options.is_silence_absence else ()
     present = {name for name, answer in answers.items() if answer == "present"}
     # Where a mass or nodule is present, silence does not say which of them is absent.
     mined = tuple(label for label in mined if present.isdisjoint(ancestors(name_of(label))))
     labels = (*mined, *(_REREAD if entry.reread is not None else ()))
-    return draft.finish(assessed=assess_labels(labels, text=True))
+    return draft.finish(assessed=assess_labels(labels, text=True), mined=mined)
 
 
 def _is_denied(label: str, answers: Mapping[str, Certainty]) -> bool:

@@ -10,16 +10,11 @@ from typing import Final
 
 import numpy as np
 
+from carina.sources._draft_images import ImageFolder, find_image
+from carina.sources._labels import assess_labels
 from carina.sources._record import RecordError, SourceError, describe
 from carina.sources._source import Item, Skipped, Stream, source
-from carina.sources._study_draft import (
-    DEFECTS,
-    ImageFolder,
-    StudyDraft,
-    assess_labels,
-    find_image,
-    make_or_skip,
-)
+from carina.sources._study_draft import DEFECTS, StudyDraft, make_or_skip
 from carina.sources._tables import Row, read_rows
 from carina.studies.model import Image
 from carina.studies.region import Region

@@ -16,17 +16,10 @@ from typing import Annotated, Final, Literal, NamedTuple
 
 from msgspec import Meta
 
+from carina.sources._draft_images import ImageFolder, find_image
 from carina.sources._record import RecordError, SourceError, printable
 from carina.sources._source import Item, Skipped, Stream, source
-from carina.sources._study_draft import (
-    DEFECTS,
-    REPEATS,
-    SECOND_RECORD,
-    ImageFolder,
-    StudyDraft,
-    find_image,
-    make_or_skip,
-)
+from carina.sources._study_draft import DEFECTS, REPEATS, SECOND_RECORD, StudyDraft, make_or_skip
 from carina.sources._tables import Row, group_rows, read_rows
 from carina.studies.model import Report, ReportSection
 from carina.studies.vocabulary import Section, View

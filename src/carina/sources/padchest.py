@@ -14,17 +14,11 @@ from typing import Annotated, Final, Literal, NamedTuple
 
 from msgspec import Meta
 
+from carina.sources._draft_images import ImageFolder, MissingImages, find_image
 from carina.sources._record import RecordError, SourceError
 from carina.sources._series import UNKNOWN, Place, order_studies
 from carina.sources._source import Inputs, Item, Skipped, Stream, source
-from carina.sources._study_draft import (
-    DEFECTS,
-    ImageFolder,
-    MissingImages,
-    StudyDraft,
-    find_image,
-    make_or_skip,
-)
+from carina.sources._study_draft import DEFECTS, StudyDraft, make_or_skip
 from carina.sources._tables import BLANK, Row, RowPlace, index_rows, read_row
 from carina.sources._values import read_sex, read_view
 from carina.studies.model import Assessed
@@ -185,6 +179,7 @@ def _make_study(
         _add_image(draft, root, row, missing)
     if not draft.images:
         raise RecordError("ImageID", f"{rows[0].text('ImageID')} is missing", kind="image missing")
+    draft.is_by_program = any(row.text("MethodLabel") != "Physician" for row in rows)
     for label in labels:
         if label == NORMAL:
             draft.state_normal(label)

@@ -14,11 +14,12 @@ import msgspec
 
 from carina.sources._added import ADDED_DEFECTS, AddedFinding, Addition, add_to_study, unwrap, wrap
 from carina.sources._defects import RecordPlace
+from carina.sources._draft_images import ImageFolder, find_image
 from carina.sources._json import decode_as, read_entries
 from carina.sources._record import RecordError, SourceError
 from carina.sources._series import UNKNOWN, Place, order_studies
 from carina.sources._source import Inputs, Item, Skipped, Stream, source
-from carina.sources._study_draft import DEFECTS, ImageFolder, StudyDraft, find_image, make_or_skip
+from carina.sources._study_draft import DEFECTS, StudyDraft, make_or_skip
 from carina.sources._tables import Row, read_rows
 from carina.sources._values import read_age, read_sex, read_split
 from carina.sources.padchest import read_date

@@ -11,18 +11,12 @@ from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
+from carina.sources._draft_images import ImageFolder, MissingImages, find_image
 from carina.sources._json import Entry, decode_with_nan, read_entries
 from carina.sources._record import RecordError, SourceError, describe
 from carina.sources._series import UNKNOWN, Place, order_studies
 from carina.sources._source import Inputs, Item, Stream, source
-from carina.sources._study_draft import (
-    DEFECTS,
-    ImageFolder,
-    MissingImages,
-    StudyDraft,
-    find_image,
-    make_or_skip,
-)
+from carina.sources._study_draft import DEFECTS, StudyDraft, make_or_skip
 from carina.sources._tables import BLANK
 from carina.sources._values import read_age, read_sex, read_view
 from carina.studies.model import Report, ReportSection

@@ -13,16 +13,12 @@ import msgspec
 
 from carina.sources._converted import ConvertedImages, add_converted_image
 from carina.sources._defects import DefectCounts, add_defects
+from carina.sources._draft_images import MissingImages
 from carina.sources._json import decode_as
+from carina.sources._labels import assess_labels
 from carina.sources._record import RecordError, SourceError
 from carina.sources._source import Item, Skipped, Stream, source
-from carina.sources._study_draft import (
-    DEFECTS,
-    MissingImages,
-    StudyDraft,
-    assess_labels,
-    make_or_skip,
-)
+from carina.sources._study_draft import DEFECTS, StudyDraft, make_or_skip
 from carina.sources._tables import Row, group_rows, read_rows
 from carina.studies.vocabulary import ABNORMALITY
 

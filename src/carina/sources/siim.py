@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Final
 
 from carina.sources._converted import ConvertedImages, add_converted_image
+from carina.sources._draft_images import MissingImages
+from carina.sources._labels import assess_labels
 from carina.sources._record import SourceError
 from carina.sources._source import Item, Stream, source
-from carina.sources._study_draft import DEFECTS, MissingImages, StudyDraft, assess_labels, make_or_skip
+from carina.sources._study_draft import DEFECTS, StudyDraft, make_or_skip
 from carina.sources._tables import Row, group_rows, read_rows
 from carina.store.errors import RegionError
 from carina.studies.region import Region

@@ -203,6 +203,33 @@ def states_no_abnormality(study: Study) -> bool | None:
     return None if known and has_device else known
 
 
+def is_stated_by_program(study: Study, name: str) -> bool:
+    """Whether only a program says that a finding or device is present, uncertain or absent in a study.
+
+    Example:
+        >>> from carina.studies import Assessed
+        >>> mined = Assessed(findings="listed", listed=("mass", "nodule"), by_program=("mass", "nodule"))
+        >>> mass = Finding(id="f1", name="mass", certainty="present")
+        >>> study = Study(id="s1", patient="p1", source="mine", images=(), findings=(mass,), assessed=mined)
+        >>> is_stated_by_program(study, "nodule"), is_stated_by_program(study, "fracture")
+        (True, False)
+    """
+    names = study.assessed.by_program
+    if not names:
+        return False
+    every: tuple[Finding | Device, ...] = (*study.findings, *study.devices)
+    if name in UNNAMED.values():
+        kind: Kind = "finding" if name == UNNAMED["finding"] else "device"
+        things: list[Finding | Device] = list(_records(study, kind))
+    else:
+        things = [thing for thing in every if thing.name == name or is_kind_of(thing.name, name)]
+    stated = [thing for thing in things if thing.certainty != "absent"]
+    stated = stated or [thing for thing in things if thing.name == name]
+    if not stated:
+        return name in names
+    return all(thing.name in names and all(one.automatic for one in thing.annotations) for thing in stated)
+
+
 def scope_of(study: Study, kind: Kind) -> Scope:
     """What was looked for of a kind: everything, the names of a closed list, or nobody says."""
     return study.assessed.findings if kind == "finding" else study.assessed.devices

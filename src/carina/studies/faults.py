@@ -69,6 +69,7 @@ def _find_assessment_problems(study: Study) -> Iterator[str]:
             f"{assessed.findings!r} and that of devices is {assessed.devices!r}; expected 'listed' for one of them"
         )
     yield from _find_list_problems(assessed.listed)
+    yield from _find_duplicates("assessed.by_program: name", assessed.by_program)
     yield from _find_duplicates("assessed.readers: reader", assessed.readers)
     for finding in study.findings:
         for reader in finding.stated_by:

@@ -302,6 +302,9 @@ class Assessed(Record, frozen=True, kw_only=True):
     """Names of findings and devices of which nothing is known, although they may have been looked for: statements about
     them contradict each other, in what is recorded or between that and the report; or a name that is recorded is not
     known, and may be a misspelling of this one."""
+    by_program: tuple[str, ...] = ()
+    """Names of findings and devices of which only a program says whether they are present, such as labels that were
+    mined from the report; what a person drew is known from that person all the same."""
 
 
 class Study(Record, frozen=True, kw_only=True):

@@ -1,15 +1,17 @@
 """Do the images of a study look like what the study says of them?
 
-Three checks, each of which may answer "cannot tell":
+Four checks, of which the first two may answer "cannot tell":
 
 - polarity: is a radiograph stored inverted, bright where it should be dark?
 - view: does an image that is called frontal look lateral, or the other way round?
 - lungs: are there two, on their sides, of plausible area, and not one of them twice?
+- repeated: was the same image, pixel by pixel, seen before under another name?
 
 Polarity and view compare a thumbnail with an average frontal and an average lateral radiograph. What is found is a
 reason to look at the image, not a proof: `docs/explanation/plausibility.md` has the rates of hits and false alarms.
 """
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 from pathlib import Path
@@ -25,7 +27,7 @@ from carina.studies.model import Anatomy, Image, Study
 from carina.studies.pixels import Pixels, decode_png, read_reduced_pixels
 from carina.studies.region import Region
 
-PlausibilityCheck = Literal["pixels", "polarity", "view", "lungs"]
+PlausibilityCheck = Literal["pixels", "polarity", "view", "lungs", "repeated"]
 PLAUSIBILITY_CHECKS: Final[tuple[PlausibilityCheck, ...]] = get_args(PlausibilityCheck)
 Polarity = Literal["normal", "inverted", "cannot tell"]
 ViewKind = Literal["frontal", "lateral", "cannot tell"]
@@ -200,6 +202,41 @@ class PlausibilityResult(NamedTuple):
     """Images that were opened."""
     undecided: tuple[PlausibilityCheck, ...] = ()
     """The checks that could not tell, once for each image."""
+    digests: tuple[tuple[str, bytes], ...] = ()
+    """Keys of images, each with a checksum of its pixels; without images of which nothing can be told."""
+
+
+class SeenImages:
+    """Images by their pixels, to find those that come again under another name.
+
+    Example:
+        >>> seen = SeenImages()
+        >>> seen.add("s1", [("a.png", b"1")])
+        >>> seen.find_repeated("s2", [("b.png", b"1")])[0].seen
+        "the pixels of image 'a.png' of study 's1'"
+    """
+
+    def __init__(self) -> None:
+        self._first: dict[bytes, tuple[str, str]] = {}
+
+    def add(self, study: str, digests: Iterable[tuple[str, bytes]]) -> None:
+        """Note the images of a study: keys and checksums, as `PlausibilityResult` has them."""
+        for image, digest in digests:
+            self._first.setdefault(digest, (study, image))
+
+    def find_repeated(self, study: str, digests: Iterable[tuple[str, bytes]]) -> list[PlausibilityProblem]:
+        """Images of a study whose pixels are those of an image that was noted, or of another image of the study."""
+        problems, own = [], dict[bytes, tuple[str, str]]()
+        for image, digest in digests:
+            first = self._first.get(digest) or own.setdefault(digest, (study, image))
+            if first != (study, image):
+                seen = f"the pixels of image {first[1]!r} of study {first[0]!r}"
+                problems.append(
+                    PlausibilityProblem(
+                        study=study, image=image, check="repeated", seen=seen, expected="an image of its own"
+                    )
+                )
+        return problems
 
 
 def check_plausibility(study: Study, read_image: ReadImage | None) -> PlausibilityResult:
@@ -214,24 +251,34 @@ def check_plausibility(study: Study, read_image: ReadImage | None) -> Plausibili
     """
     problems: list[PlausibilityProblem] = []
     undecided: list[PlausibilityCheck] = []
+    digests: list[tuple[str, bytes]] = []
     opened = 0
     for image in study.images:
         if read_image is not None and image.width:
-            appearance = _measure_image(read_image, image)
+            appearance, digest = _measure_image(read_image, image)
+            digests += [(image.key, digest)] if digest else []
             opened += appearance is not None
             problems += _find_pixel_problems(study, image, appearance)
             undecided += _list_undecided(image, appearance)
         problems += _check_lungs(study, image)
-    return PlausibilityResult(tuple(problems), opened, tuple(undecided))
+    return PlausibilityResult(tuple(problems), opened, tuple(undecided), tuple(digests))
 
 
-def _measure_image(read_image: ReadImage, image: Image) -> Appearance | str | None:
-    """What an image looks like, or why it cannot be decoded; None without a file."""
+def _measure_image(read_image: ReadImage, image: Image) -> tuple[Appearance | str | None, bytes]:
+    """What an image looks like, or why it cannot be decoded, or None without a file; and a checksum of its pixels,
+    empty where nothing is said about it."""
     try:
         pixels = read_image(image)
-        return None if pixels is None else measure_appearance(pixels)
     except (CarinaError, OSError) as error:
-        return str(error)
+        return str(error), b""
+    if pixels is None:
+        return None, b""
+    appearance = measure_appearance(pixels)
+    if appearance == CANNOT_TELL:
+        return appearance, b""
+    whole = hashlib.blake2b(f"{pixels.dtype.str} {pixels.shape}".encode(), digest_size=16)
+    whole.update(np.ascontiguousarray(pixels).data)
+    return appearance, whole.digest()
 
 
 def _find_pixel_problems(

@@ -2,7 +2,8 @@
 
 from typing import Final
 
-from carina.studies.model import Annotation, Study
+from carina.studies.model import Annotation, Image, Study
+from carina.studies.region import Region
 from carina.studies.vocabulary import BodySide
 
 MIDDLE: Final = 0.1
@@ -30,8 +31,12 @@ def find_drawn_side(study: Study, annotation: Annotation) -> BodySide | None:
         >>> find_drawn_side(study, drawn)
         'right'
     """
-    image = study.image(annotation.image)
-    box = annotation.region.bbox
+    return find_region_side(study.image(annotation.image), annotation.region)
+
+
+def find_region_side(image: Image, region: Region) -> BodySide | None:
+    """The side of the patient on which a region of an image lies as a whole, as `find_drawn_side` tells it."""
+    box = region.bbox
     if image.view not in ("PA", "AP") or box is None:
         return None
     first, last = box[0] / image.width, (box[0] + box[2]) / image.width

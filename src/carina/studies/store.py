@@ -15,11 +15,11 @@ from carina.studies.faults import faults
 from carina.studies.layout import LAYOUT
 from carina.studies.model import Study
 
-_VERSION: Final = (1, 5)
+_VERSION: Final = (1, 6)
 """1.1: `Study.order` may be null; `Image` has `rescale` and `window`. 1.2: `Study.assessed`; `label` of findings and
 devices; `automatic` of annotations and anatomy. 1.3: `instruction` of annotations; `drawn` of anatomy; `readers` and
 `disputed` of `Assessed`; `stated_by` of findings. 1.4: `quality` of anatomy. 1.5: `comparisons` and `points` of
-findings and devices; `is_excerpt` of reports."""
+findings and devices; `is_excerpt` of reports. 1.6: `by_program` of `Assessed`."""
 
 
 class Counts(msgspec.Struct, frozen=True, kw_only=True):

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from carina.cases import Case, CaseView, Context, Panel, Step, case_image
 from carina.cases.facts import BY_PROGRAM
 from carina.cases.model import Score
+from carina.studies.assessment import is_stated_by_program
 from carina.studies.model import Device, Finding, Study
 from carina.trek.changes import Change
 from carina.trek.facts import ATTRIBUTES, NotAskedFact, StudyTime, TrekCaseFacts, is_about_thing
@@ -213,6 +214,9 @@ def _make_case(draft: ConversationDraft, turns: Sequence[Turn], *, shuffled: boo
                 if other is not None
             },
             drawn_by=_find_drawn_by_program(study, turns),
+            stated_by={
+                name: BY_PROGRAM for name in sorted(_list_names(turns)) if is_stated_by_program(study, name)
+            },
             not_asked=tuple(
                 NotAskedFact(task, reason, float(number))
                 for (task, reason), number in sorted(draft.not_asked.items())
@@ -234,8 +238,13 @@ def _find_drawn_by_program(study: Study, turns: Sequence[Turn]) -> dict[str, str
         if thing.annotations:
             is_by_person = not all(annotation.automatic for annotation in thing.annotations)
             people[thing.name] = people.get(thing.name, False) or is_by_person
-    names = {row.text for turn in turns for row in turn.facts if is_about_thing(row)}
+    names = _list_names(turns)
     return {name: BY_PROGRAM for name in sorted(people) if name in names and not people[name]}
+
+
+def _list_names(turns: Sequence[Turn]) -> set[str]:
+    """Names of the findings and devices that are asked about."""
+    return {row.text for turn in turns for row in turn.facts if is_about_thing(row) and row.text}
 
 
 def _study_time(study: Study) -> StudyTime:

@@ -56,6 +56,9 @@ class TrekCaseFacts(FactRecord):
     """By "current", "reference" and "later", when the study was made."""
     drawn_by: Annotated[Mapping[str, str], Stored("drawn by")] = field(default_factory=dict)
     """By name of a finding or device that is asked about: `BY_PROGRAM` where no person drew it."""
+    stated_by: Annotated[Mapping[str, str], Stored("stated by")] = field(default_factory=dict)
+    """By name of a finding or device that is asked about: `BY_PROGRAM` where only a program says whether it is
+    present."""
     not_asked: Annotated[tuple[NotAskedFact, ...], Stored("not asked")] = ()
     """Questions that are not asked, by task and reason."""
     looked_for: Annotated[Mapping[str, str], Stored("looked for")] = field(default_factory=dict)

@@ -10,13 +10,13 @@ from pydicom.uid import ExplicitVRLittleEndian
 from tests.sources.dicom import syntaxes
 from tests.sources.dicom.encoding import Items
 from tests.sources.dicom.objects import encode, radiograph
-from tests.sources.dicom.test_segmentation import BOTH, SEGMENTS, image, segmentation
+from tests.sources.dicom.test_segmentation import BOTH, NODULE, SEGMENTS, describe, image, segmentation
 
 from carina.reports import combine_with_report
 from carina.sources.dicom.attributes import parse_object
 from carina.sources.dicom.structured_report import read_findings
 from carina.sources.dicom.text_check import IdentifyingWords, is_identifying
-from carina.studies import certainty_of
+from carina.studies import Location, certainty_of
 
 EFFUSION = Code("60046008", "SCT", "Pleural effusion")
 ABSENT = Code("2667000", "SCT", "Absent")
@@ -24,7 +24,9 @@ SQUARE = np.array([[4, 6], [14, 6], [14, 20], [4, 20], [4, 6]], float)
 COMPREHENSIVE = "1.2.840.10008.5.1.4.1.1.88.33"
 
 
-def measurement_report(finding=EFFUSION, *, presence=None, tracking="1.2.88", region=True, observer="person"):
+def measurement_report(
+    finding=EFFUSION, *, presence=None, tracking="1.2.88", region=True, observer="person", sites=None
+):
     """TID 1500, as highdicom writes it: one group with a finding, and its outline on the image."""
     source = image()
     person = hd.sr.ObserverContext(codes.DCM.Person, hd.sr.PersonObserverIdentifyingAttributes("Reader^Rita"))
@@ -44,6 +46,7 @@ def measurement_report(finding=EFFUSION, *, presence=None, tracking="1.2.88", re
             kind, shape, hd.sr.SourceImageForRegion(source.SOPClassUID, source.SOPInstanceUID)
         ),
         finding_type=finding,
+        finding_sites=sites,
         qualitative_evaluations=evaluations,
     )
     report = hd.sr.MeasurementReport(
@@ -238,6 +241,241 @@ def test_an_absent_property_does_not_deny_the_finding(is_beside, name):
     stated = qualifier("2667000", name=name)
     content = [finding(), stated] if is_beside else [finding("60046008", stated)]
     assert [found.certainty for found in parse_findings(*content)] == ["present"]
+
+
+LATERALITY = ("SCT", "272741003", "Laterality")
+SITE = ("SCT", "363698007", "Finding Site")
+
+
+def laterality(value, scheme="SCT", name=LATERALITY):
+    return qualifier(value, name=name, scheme=scheme)
+
+
+def site(value, *content, scheme="SCT", meaning="x", name=SITE):
+    made = qualifier(value, name=name, scheme=scheme)
+    made.ConceptCodeSequence[0].CodeMeaning = meaning
+    made.ContentSequence = list(content)
+    return made
+
+
+PLACES = {
+    "a side": ([laterality("24028007")], Location(side="right")),
+    "a side of SNOMED RT": ([laterality("G-A101", "SRT", ("SRT", "G-C171", "x"))], Location(side="left")),
+    "both sides": ([laterality("51440002")], Location(side="bilateral")),
+    "the middle": ([laterality("261129000")], Location(side="midline")),
+    "a lung": ([site("44029006")], Location(side="left")),
+    "a lung with the side of the site": ([site("39607008", laterality("24028007"))], Location(side="right")),
+    "a lung with the side of the finding": (
+        [site("39607008"), laterality("24028007")],
+        Location(side="right"),
+    ),
+    "a lung, and no more": ([site("39607008")], None),
+    "a lobe": ([site("41224006")], Location(side="left", site="left lower lobe")),
+    "a lobe with a side": (
+        [site("90572001", laterality("7771000"))],
+        Location(side="left", site="left lower lobe"),
+    ),
+    "a zone with a side": (
+        [site("281392002"), laterality("24028007")],
+        Location(side="right", zones=("right upper zone",)),
+    ),
+    "zones of both sides": (
+        [site("281394001"), laterality("51440002")],
+        Location(side="bilateral", zones=("right lower zone", "left lower zone")),
+    ),
+    "two lobes": (
+        [site("42400003"), site("44714003")],
+        Location(side="bilateral", site="right upper lobe, left upper lobe"),
+    ),
+    "of SNOMED RT": ([site("T-28300", scheme="SRT", name=("SRT", "G-C0E3", "x"))],
+                     Location(side="right", site="right middle lobe")),
+    "by the meaning of a code": (
+        [site("7", scheme="99LOC", meaning="Left costophrenic sulcus")],
+        Location(side="left", parts=("left costophrenic angle",)),
+    ),
+    "the pleura": ([site("44788007")], Location(side="right")),
+    "without a side": ([site("72410000")], Location(site="mediastinum")),
+    "a side that the structure has no name for": (
+        [site("57034009"), laterality("7771000")],
+        Location(side="left", site="aortic arch"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("is_beside", [True, False], ids=["beside", "below"])
+@pytest.mark.parametrize(("stated", "location"), PLACES.values(), ids=PLACES)
+def test_where_a_finding_lies_is_read_from_codes(stated, location, is_beside):
+    content = [finding(), *stated] if is_beside else [finding("60046008", *stated)]
+    (found,) = parse_findings(*content)
+    assert found.location == location
+
+
+UNKNOWN_PLACES = {
+    "unknown side": ([laterality("66459002")], None),
+    "side of a hospital": ([laterality("24028007", name=("99LOC", "7", "Laterality"))], None),
+    "side in words": ([item("TEXT", "1", TextValue="right", ConceptNameCodeSequence=[coded("272741003")])], None),
+    "unknown site": ([site("7", scheme="99LOC", meaning="Miller's spot")], None),
+    "value of another scheme": ([site("3341006", scheme="99LOC")], None),
+    "unknown site on a side": ([site("7", laterality("7771000")), laterality("24028007")], Location(side="right")),
+    "lobe of no side": ([site("90572001")], None),
+    "two sides": ([laterality("24028007"), laterality("7771000")], None),
+    "the side of another lung": ([laterality("24028007"), site("44029006")], None),
+    "a site with another side": ([site("3341006", laterality("7771000"))], None),
+    "a part of a site": (
+        [site("3341006", qualifier("1", name=("SCT", "106233006", "Topographical modifier")))],
+        Location(side="right"),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("stated", "location"), UNKNOWN_PLACES.values(), ids=UNKNOWN_PLACES)
+def test_a_place_that_is_not_understood_is_left_out_and_no_denial(stated, location, import_objects):
+    """Nothing is concluded from an effusion that is absent at a place that nobody knows."""
+    report = plain_report(
+        finding("60046008", *stated),
+        item("CONTAINER", "1", ContentSequence=[finding("46621007", *stated, qualifier("2667000"))]),
+    )
+    found, imported = read(import_objects, report, looked_for="every")
+    assert [(f.name, f.certainty, f.location) for f in found.findings] == [
+        ("pleural effusion", "present", location)
+    ]
+    assert certainty_of(found, "atelectasis") is None
+    assert imported.counts.defects["unknown place of a finding"].times == 2
+
+
+def test_a_place_beside_several_findings_belongs_to_none(import_objects):
+    report = plain_report(finding(), finding("46621007", qualifier("2667000")), laterality("24028007"))
+    found, _ = read(import_objects, report, looked_for="every")
+    assert [(f.name, f.location) for f in found.findings] == [("pleural effusion", None)]
+    assert certainty_of(found, "atelectasis") is None
+
+
+def test_the_site_of_highdicom_is_read(import_objects):
+    lobe = hd.sr.FindingSite(
+        Code("90572001", "SCT", "Lower lobe of lung"), laterality=Code("24028007", "SCT", "Right")
+    )
+    found, imported = read(import_objects, measurement_report(sites=[lobe]))
+    assert found.findings[0].location == Location(side="right", site="right lower lobe")
+    assert len(found.findings[0].annotations) == 1
+    assert set(imported.counts.defects) == {"report text dropped"}
+
+
+@pytest.mark.parametrize("step", [1, -1], ids=["forth", "back"])
+def test_an_effusion_on_the_left_does_not_contradict_none_on_the_right(step, import_objects):
+    reports = [
+        plain_report(finding("60046008", laterality("7771000")), number=1),
+        plain_report(finding("60046008", qualifier("2667000"), laterality("24028007")), number=2),
+    ]
+    found, imported = read(import_objects, *reports[::step])
+    assert found.assessed.disputed == ()
+    stated = {(f.certainty, f.location.side) for f in found.findings}
+    assert stated == {("present", "left"), ("absent", "right")}
+    assert certainty_of(found, "pleural effusion") == "present"
+    assert imported.counts.defects == {}
+
+
+@pytest.mark.parametrize("step", [1, -1], ids=["forth", "back"])
+@pytest.mark.parametrize("denied", [[laterality("7771000")], [laterality("51440002")], []])
+def test_an_effusion_that_is_denied_on_its_side_is_disputed(denied, step, import_objects):
+    reports = [
+        plain_report(finding("60046008", site("41224006")), number=1),
+        plain_report(finding("60046008", qualifier("2667000"), *denied), number=2),
+    ]
+    found, _ = read(import_objects, *reports[::step])
+    assert found.assessed.disputed == ("pleural effusion",)
+    assert [f.certainty for f in found.findings] == ["present"]
+
+
+@pytest.mark.parametrize("step", [1, -1], ids=["forth", "back"])
+def test_a_report_without_a_place_repeats_one_with_it(step, import_objects):
+    reports = [
+        plain_report(finding("60046008", laterality("7771000")), number=1),
+        plain_report(finding("60046008"), number=2),
+    ]
+    found, _ = read(import_objects, *reports[::step])
+    assert [f.location for f in found.findings] == [Location(side="left")]
+
+
+@pytest.mark.parametrize("step", [1, -1], ids=["forth", "back"])
+def test_a_denial_of_both_sides_is_kept_beside_that_of_one(step, import_objects):
+    denial = qualifier("2667000")
+    reports = [
+        plain_report(finding("60046008", denial, laterality("7771000")), number=1),
+        plain_report(finding("60046008", denial), number=2),
+    ]
+    found, _ = read(import_objects, *reports[::step])
+    assert certainty_of(found, "pleural effusion") == "absent"
+
+
+def test_a_denial_on_the_other_side_of_a_mask_does_not_dispute_it(import_objects):
+    """The nodule of the segmentation lies on the left of the image, so on the right of the patient."""
+    source = image()
+    source.ViewPosition, source.PatientOrientation = "PA", ["L", "F"]
+    mask = segmentation(NODULE[..., np.newaxis].astype(np.uint8), SEGMENTS[:1], source=source)
+    for name, side, disputed in (("left", "7771000", ()), ("right", "24028007", ("nodule",))):
+        denial = plain_report(finding("427359005", qualifier("2667000"), laterality(side)))
+        (found,) = import_objects([syntaxes.save(source), mask, denial], out=name).opened()
+        assert found.assessed.disputed == disputed
+
+
+def test_a_tracked_mask_gets_the_place_that_the_report_states(import_objects):
+    nodule = describe(1, "nodule", "427359005", tracking="1.2.88")
+    mask = segmentation(NODULE[..., np.newaxis].astype(np.uint8), [nodule])
+    lobe = hd.sr.FindingSite(Code("42400003", "SCT", "Upper lobe of right lung"))
+    report = measurement_report(Code("427359005", "SCT", "Nodule"), region=False, sites=[lobe])
+    found, _ = read(import_objects, mask, report)
+    (shown,) = found.findings
+    assert shown.location == Location(side="right", site="right upper lobe")
+    assert [one.drawn for one in shown.annotations] == ["mask"]
+
+
+def test_a_device_has_the_side_that_the_report_states(import_objects):
+    """That it is absent at one site says nothing about others, and a device has no place for a site."""
+    report = plain_report(
+        named("Chest tube", laterality("24028007")),
+        item("CONTAINER", "1", ContentSequence=[named("Pacemaker", qualifier("2667000"), site("41224006"))]),
+    )
+    found, _ = read(import_objects, report)
+    assert [(device.name, device.side) for device in found.devices] == [("chest tube", "right")]
+    assert found.assessed.disputed == ("pacemaker",)
+
+
+def named(meaning, *content):
+    """A finding by the meaning of its code."""
+    made = finding("7", *content, scheme="99LOC")
+    made.ConceptCodeSequence[0].CodeMeaning = meaning
+    return made
+
+
+def cad_report(*content):
+    return plain_report(
+        item("CODE", "111017", ConceptCodeSequence=[coded("111242")], ContentSequence=list(content)),
+        SOPClassUID="1.2.840.10008.5.1.4.1.1.88.65",
+    )
+
+
+def mark(name, *content):
+    return item("CODE", "111059", ConceptCodeSequence=[coded(name)], ContentSequence=list(content))
+
+
+def test_what_a_chest_cad_program_found_is_marked_as_drawn_by_a_program(import_objects):
+    reference = Dataset()
+    reference.ReferencedSOPInstanceUID = image().SOPInstanceUID
+    outline = item(
+        "SCOORD", "111041", GraphicType="POLYLINE", GraphicData=SQUARE.ravel().tolist(),
+        ContentSequence=[item("IMAGE", "260753009", ReferencedSOPSequence=[reference])],
+    )  # fmt: skip
+    intent = ("DCM", "111056", "Rendering Intent")
+    report = cad_report(
+        mark("427359005", qualifier("111150", name=intent, scheme="DCM"), site("44029006"), outline),
+        mark("309529002", qualifier("111152", name=intent, scheme="DCM")),
+    )
+    found, imported = read(import_objects, report)
+    (nodule,) = found.findings
+    assert (nodule.name, nodule.location) == ("nodule", Location(side="left"))
+    assert [one.automatic for one in nodule.annotations] == [True]
+    assert found.assessed.by_program == ("nodule",)
+    assert imported.counts.defects["finding that is not to be presented"].times == 1
 
 
 def test_a_code_of_another_scheme_is_no_finding(import_objects):

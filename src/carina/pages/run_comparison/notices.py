@@ -78,16 +78,25 @@ def sort_notices(notices: list[Notice]) -> list[Notice]:
 
 
 def _program_notices(analysis: RunAnalysis) -> list[Notice]:
-    """Keys that rest on what a program drew: never expert truth."""
+    """Keys that rest on what a program drew or stated: never expert truth."""
     group = analysis.group
-    if not group.facts.by_program:
-        return []
-    text = (
-        f"{group.protocol}: a program drew the regions that the keys of {group.facts.by_program:,} of the "
-        f"{len(group.cases):,} cases rest on, and no person has reviewed them: agreement with these keys is agreement "
-        "with that program, not with readers."
-    )
-    return [Notice("warning", text)]
+    drawn, stated = group.facts.by_program, group.facts.stated_by_program
+    notices = []
+    if drawn:
+        text = (
+            f"{group.protocol}: a program drew the regions that the keys of {drawn:,} of the {len(group.cases):,} "
+            "cases rest on, and no person has reviewed them: agreement with these keys is agreement with that "
+            "program, not with readers."
+        )
+        notices.append(Notice("warning", text))
+    if stated:
+        text = (
+            f"{group.protocol}: in {stated:,} of the {len(group.cases):,} cases, a key rests on a finding of which "
+            "only a program says whether it is present, such as a label that was mined from a report: agreement with "
+            "these keys is agreement with that program, not with readers."
+        )
+        notices.append(Notice("warning", text))
+    return notices
 
 
 def _unfinished_notices(analysis: RunAnalysis) -> list[Notice]:

@@ -34,6 +34,8 @@ class CaseFacts:
     """Number of cases whose questions are in order of their stages ("staged"), and of those that are "shuffled"."""
     by_program: int = 0
     """Number of cases that are keyed by what a program drew and no person has reviewed."""
+    stated_by_program: int = 0
+    """Number of cases with a key that rests on a finding of which only a program says whether it is present."""
 
 
 def collect_case_facts(bench: Benchmark, cases: Iterable[str]) -> tuple[CaseFacts, pl.DataFrame]:
@@ -44,7 +46,9 @@ def collect_case_facts(bench: Benchmark, cases: Iterable[str]) -> tuple[CaseFact
     collector = _Collector()
     for case in bench.pick(sorted(cases)):
         collector.add(case)
-    facts = CaseFacts(tuple(collector.dimensions()), collector.orders, collector.by_program)
+    facts = CaseFacts(
+        tuple(collector.dimensions()), collector.orders, collector.by_program, collector.stated_by_program
+    )
     return facts, collector.keys.to_frame()
 
 
@@ -53,6 +57,12 @@ def is_keyed_by_program(case: Case) -> bool:
     if GroundCaseFacts.of(case).drawn_by == BY_PROGRAM or TrekCaseFacts.of(case).drawn_by:
         return True
     return any(source.reviewed == "no" for source in PerceptCaseFacts.of(case).sources.values())
+
+
+def is_stated_by_program(case: Case) -> bool:
+    """Whether a key of the case rests on a finding of which only a program says whether it is present."""
+    stated = (GroundCaseFacts.of(case).stated_by, PerceptCaseFacts.of(case).stated_by)
+    return BY_PROGRAM in stated or bool(TrekCaseFacts.of(case).stated_by)
 
 
 def step_finding(case: Case, step: Step) -> str | None:
@@ -89,7 +99,7 @@ class _Collector:
     def __init__(self) -> None:
         self.keys = _Keys()
         self.orders: Counter[str] = Counter()
-        self.by_program = 0
+        self.by_program = self.stated_by_program = 0
         self._numbers: dict[str, list[tuple[str, float]]] = defaultdict(list)
         self._labels: dict[str, list[tuple[str, str]]] = defaultdict(list)
         self._findings: list[tuple[str, str, str]] = []
@@ -98,6 +108,7 @@ class _Collector:
     def add(self, case: Case) -> None:
         self.orders[case.order] += 1
         self.by_program += is_keyed_by_program(case)
+        self.stated_by_program += is_stated_by_program(case)
         self._labels["order"].append((case.id, case.order))
         lesion = LesionFacts.of(case)
         self._add_number("size", case, lesion.share_of_image)

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
 
 from carina.sources._added import CERTAINTY_BY_TREND, AddedFinding, Addition
+from carina.sources._labels import name_of
 from carina.sources._locations import locate
-from carina.sources._study_draft import name_of
 from carina.store.errors import RegionError
 from carina.studies.model import Anatomy, Image
 from carina.studies.region import Region

@@ -11,17 +11,12 @@ from msgspec import Meta
 from carina.sources._added import ADDED_DEFECTS, Addition, add_to_study, unwrap, wrap
 from carina.sources._archives import Archive
 from carina.sources._defects import RecordPlace
+from carina.sources._draft_images import ImageFolder, MissingImages
 from carina.sources._joining import Join
 from carina.sources._mimic_images import read_mimic_id
 from carina.sources._record import RecordError, SourceError
 from carina.sources._source import Inputs, Item, Skipped, Stream, source
-from carina.sources._study_draft import (
-    DEFECTS,
-    ImageFolder,
-    MissingImages,
-    StudyDraft,
-    make_or_skip,
-)
+from carina.sources._study_draft import DEFECTS, StudyDraft, make_or_skip
 from carina.sources._tables import RowPlace, read_rows
 from carina.sources._values import read_view
 from carina.sources.chest_imagenome import gold, silver

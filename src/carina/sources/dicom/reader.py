@@ -77,6 +77,10 @@ DEFECTS: Final = {
     structured_report.UNKNOWN_OUTLINE: "a structured report has an outline that is not a closed line: left out",
     structured_report.UNKNOWN_PRESENCE: "a structured report says by a code that Carina does not know, or by two that "
     "differ, whether a finding is present: nothing is concluded about it",
+    structured_report.UNKNOWN_SITE: "a structured report says by a code that Carina does not know, or by two that "
+    "contradict each other, where a finding lies: that is left out; where the finding is absent there, nothing is "
+    "concluded about it",
+    structured_report.NOT_PRESENTED: "a mark that a program made and does not want to be presented: left out",
     study_content.UNKNOWN_ALGORITHM: "the segmentation does not say whether a person or a program drew the segment: "
     "used as drawn by a program",
     study_content.CONFLICT: "a structured report contradicts a mask or another statement: the finding is disputed, so "

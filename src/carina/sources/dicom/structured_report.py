@@ -1,7 +1,8 @@
 """Findings and text of structured reports (DICOM SR).
 
 Findings are taken where they are coded: an item of the type CODE whose name is "Finding", as in measurement groups of
-TID 1500, with its presence and its closed outlines on images, where these are coded, too. Text is dropped unless it is
+TID 1500, or "Single Image Finding", as in reports of computer-aided detection (CAD); with its presence, its place and
+its closed outlines on images, where these are coded, too. Text is dropped unless it is
 asked for; then it is given out by section, for `carina.sources.dicom.text_check` to look at.
 """
 
@@ -12,9 +13,12 @@ from typing import Final
 
 from carina.sources.dicom.attributes import Attributes, Tag, damaged
 from carina.sources.dicom.concepts import Code, Concept, find_code, read_code
+from carina.sources.dicom.finding_site import read_location, states_place
+from carina.studies.model import Location
 from carina.studies.vocabulary import SECTIONS, Certainty, Section
 
-REPORTS: Final = frozenset(
+_CAD_REPORTS: Final = frozenset(("1.2.840.10008.5.1.4.1.1.88.65",))  # Chest CAD SR
+REPORTS: Final = _CAD_REPORTS | frozenset(
     (
         "1.2.840.10008.5.1.4.1.1.88.11",  # Basic Text SR
         "1.2.840.10008.5.1.4.1.1.88.22",  # Enhanced SR
@@ -26,7 +30,18 @@ UNKNOWN_FINDING: Final = "unknown coded finding"
 UNKNOWN_OUTLINE: Final = "unknown kind of outline"
 DROPPED_TEXT: Final = "report text dropped"
 UNKNOWN_PRESENCE: Final = "finding of unknown presence"
-FINDING_NAMES: Final = frozenset((Code("DCM", "121071"), Code("SCT", "404684003"), Code("SRT", "R-005AE")))
+UNKNOWN_SITE: Final = "unknown place of a finding"
+NOT_PRESENTED: Final = "finding that is not to be presented"
+FINDING_NAMES: Final = frozenset(
+    (
+        Code("DCM", "121071"),
+        Code("SCT", "404684003"),
+        Code("SRT", "R-005AE"),
+        Code("DCM", "111059"),  # single image finding
+    )
+)
+_NOT_FOR_PRESENTATION: Final = (Code("DCM", "111056"), Code("DCM", "111152"))
+"""Rendering intent of a mark that a CAD program has found and does not want to be seen."""
 TRACKING_NAMES: Final = frozenset((Code("DCM", "112040"),))
 _OBSERVER_TYPE: Final = Code("DCM", "121005")
 _DEVICE: Final = Code("DCM", "121007")
@@ -104,7 +119,9 @@ class CodedFinding:
 
     concept: Concept
     certainty: Certainty | None
-    """None where the report says by a code that is not known whether the finding is present: nothing is stated."""
+    """None where the report says by a code that is not known whether, or where, the finding is present or absent:
+    nothing is stated."""
+    location: Location | None
     tracking: bytes
     """UID by which the same finding is recognised in other objects; empty where there is none."""
     outlines: tuple[Outline, ...]
@@ -126,6 +143,9 @@ def read_findings(attributes: Attributes) -> Iterator[CodedFinding | str]:
                 continue
             # What stands beside a finding belongs to it only where it is the only one.
             about = [*finding.items(Tag.CONTENT), *(children if len(findings) == 1 else ())]
+            if any((_name_of(child), _value_of(child)) == _NOT_FOR_PRESENTATION for child in about):
+                yield NOT_PRESENTED
+                continue
             outlines: list[Outline] = []
             for child in about:
                 if child.text(Tag.VALUE_TYPE) == "SCOORD":
@@ -137,7 +157,14 @@ def read_findings(attributes: Attributes) -> Iterator[CodedFinding | str]:
             certainty = _read_presence(about)
             if certainty is None:
                 yield UNKNOWN_PRESENCE
-            yield CodedFinding(concept, certainty, _read_tracking(about), tuple(outlines))
+            location, is_exact = read_location(about, concept.name)
+            # Of several findings in a group, nobody knows which one a place beside them belongs to.
+            is_exact = is_exact and not (len(findings) > 1 and states_place(children))
+            if not is_exact:
+                yield UNKNOWN_SITE
+                # Absent at a place that is not known is not absent as a whole.
+                certainty = None if certainty == "absent" else certainty
+            yield CodedFinding(concept, certainty, location, _read_tracking(about), tuple(outlines))
 
 
 def read_texts(attributes: Attributes) -> dict[Section, str]:
@@ -158,6 +185,8 @@ def read_texts(attributes: Attributes) -> dict[Section, str]:
 
 def is_by_device(attributes: Attributes) -> bool:
     """Whether a program alone observed what the report states."""
+    if attributes.text(Tag.SOP_CLASS) in _CAD_REPORTS:
+        return True
     observers = {
         read_code(child.first(Tag.CONCEPT_CODE))
         for container in _containers(attributes)
@@ -202,6 +231,10 @@ def _containers(attributes: Attributes) -> Iterator[Attributes]:
 
 def _name_of(item: Attributes) -> Code:
     return read_code(item.first(Tag.CONCEPT_NAME))
+
+
+def _value_of(item: Attributes) -> Code:
+    return read_code(item.first(Tag.CONCEPT_CODE))
 
 
 def _is_code(item: Attributes, names: frozenset[Code]) -> bool:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import numpy as np
+from msgspec import structs
 from numpy.typing import NDArray
 
 from carina.sources._source import Item, Repaired, Skipped, WithImages
@@ -21,6 +22,7 @@ from carina.sources.dicom.stored_values import decode_stored_values
 from carina.sources.dicom.survey import COPY, StudyPlan
 from carina.sources.dicom.text_check import IdentifyingWords, is_identifying, list_identifying_words
 from carina.store.errors import CarinaError
+from carina.studies.assessment import find_denied_sides
 from carina.studies.model import (
     Anatomy,
     Annotation,
@@ -28,13 +30,15 @@ from carina.studies.model import (
     Device,
     Finding,
     Image,
+    Location,
     Report,
     ReportSection,
     Study,
 )
 from carina.studies.pixels import display_image, encode_png
 from carina.studies.region import Region
-from carina.studies.vocabulary import SECTIONS, Certainty, Section
+from carina.studies.sides import find_region_side
+from carina.studies.vocabulary import SECTIONS, SIDES, Certainty, Section
 
 NAME: Final = "dicom"
 MASK_SIZE: Final = "mask of another size"
@@ -58,8 +62,10 @@ class _Statement:
 
     concept: Concept
     certainty: Certainty
+    location: Location | None
     tracking: bytes
     annotations: tuple[Annotation, ...]
+    is_by_program: bool
 
 
 @dataclass
@@ -75,6 +81,8 @@ class _Contents:
     anatomy: list[Anatomy] = field(default_factory=list)
     drawn: dict[tuple[bytes | int, ...], list[tuple[Image, SegmentMask]]] = field(default_factory=dict)
     """Masks of each segment. A segment that is tracked over several objects is one."""
+    tracked: dict[tuple[bytes, bytes], int] = field(default_factory=dict)
+    """By tracking UID and name, the place in `findings` of what a mask shows."""
     statements: list[_Statement] = field(default_factory=list)
     """Of structured reports."""
     unclear: set[str] = field(default_factory=set)
@@ -133,7 +141,11 @@ def read_study(plan: StudyPlan, number: int) -> list[Item]:
         age=plan.age,
         sex=next((head.sex for head in used if head.sex), None),
         images=tuple(contents.images),
-        assessed=Assessed(findings=plan.rules.looked_for, disputed=tuple(sorted(contents.disputed))),
+        assessed=Assessed(
+            findings=plan.rules.looked_for,
+            disputed=tuple(sorted(contents.disputed)),
+            by_program=_list_by_program(contents),
+        ),
         findings=tuple(contents.findings),
         devices=tuple(contents.devices),
         anatomy=tuple(contents.anatomy),
@@ -271,21 +283,30 @@ def _add_segment(contents: _Contents, drawn: list[tuple[Image, SegmentMask]]) ->
         )
         for image, mask in drawn
     )
+    if drawn[0][1].tracking and concept.kind == "finding":
+        contents.tracked[drawn[0][1].tracking, concept.name.encode()] = len(contents.findings)
     _add_finding(contents, concept, "present", annotations)
 
 
 def _add_finding(
-    contents: _Contents, concept: Concept, certainty: Certainty, annotations: tuple[Annotation, ...]
+    contents: _Contents,
+    concept: Concept,
+    certainty: Certainty,
+    annotations: tuple[Annotation, ...],
+    location: Location | None = None,
 ) -> None:
     if concept.kind == "device":
         name = f"d{len(contents.devices) + 1}"
+        side = None if location is None else location.side
         contents.devices.append(
-            Device(id=name, name=concept.name, certainty=certainty, annotations=annotations)
+            Device(id=name, name=concept.name, certainty=certainty, side=side, annotations=annotations)
         )
     else:
         name = f"f{len(contents.findings) + 1}"
         contents.findings.append(
-            Finding(id=name, name=concept.name, certainty=certainty, annotations=annotations)
+            Finding(
+                id=name, name=concept.name, certainty=certainty, location=location, annotations=annotations
+            )
         )
 
 
@@ -299,11 +320,15 @@ def _add_report(contents: _Contents, attributes: Attributes, plan: StudyPlan) ->
         if isinstance(found, str):
             contents.defects[found] += 1
             continue
-        if found.certainty is None:
+        if found.certainty is None or _is_device_denied_in_part(found):
             contents.unclear.add(found.concept.name)
             continue
         annotations = tuple(_draw_outlines(contents, found.outlines, plan, is_automatic=is_automatic))
-        contents.statements.append(_Statement(found.concept, found.certainty, found.tracking, annotations))
+        contents.statements.append(
+            _Statement(
+                found.concept, found.certainty, found.location, found.tracking, annotations, is_automatic
+            )
+        )
     if not structured_report.has_text(attributes):
         return
     if not plan.rules.report_text:
@@ -319,6 +344,13 @@ def _add_report(contents: _Contents, attributes: Attributes, plan: StudyPlan) ->
         contents.texts[section].append(text)
 
 
+def _is_device_denied_in_part(found: structured_report.CodedFinding) -> bool:
+    """Whether a device is absent at a place that a `Device` cannot name: no more than a side."""
+    if found.concept.kind != "device" or found.certainty != "absent" or found.location is None:
+        return False
+    return found.location != Location(side=found.location.side) or found.location.side == "midline"
+
+
 def _clean(text: str) -> str:
     """A text without signs that cannot be seen, which could stand within a name."""
     spaced = (sign if sign == "\n" or not sign.isspace() else " " for sign in text)
@@ -330,27 +362,99 @@ def _add_statements(contents: _Contents) -> None:
 
     The result does not depend on the order of the reports: of contradicting statements the strongest is recorded.
     """
-    things: list[Finding | Device] = [*contents.findings, *contents.devices]
-    stated = [(thing.name, thing.certainty) for thing in things]
-    stated += [(one.concept.name, one.certainty) for one in contents.statements]
-    strongest: dict[str, Certainty] = {}
-    for name, certainty in sorted(stated, key=lambda entry: _FROM_WEAK_TO_STRONG.index(entry[1])):
-        strongest[name] = certainty
-    for one in contents.statements:
-        if one.certainty != strongest[one.concept.name]:
+    drawn: list[Finding | Device] = [*contents.findings, *contents.devices]
+    stated: list[Finding | Device] = [*drawn, *map(_make_record, contents.statements)]
+    # Those that say where come first, so that one that does not say it repeats them, whatever the order of the reports.
+    for one in sorted(contents.statements, key=lambda one: one.location is None):
+        record = _make_record(one)
+        if any(_overrules(contents, other, record) for other in stated if other.name == record.name):
             contents.defects[CONFLICT] += 1
-            contents.disputed.add(one.concept.name)
-        elif not _is_repeated(contents, one):
-            _add_finding(contents, one.concept, one.certainty, one.annotations)
-    contents.disputed |= contents.unclear - strongest.keys()
+            contents.disputed.add(record.name)
+        elif not _complete_drawn(contents, one) and not _is_repeated(contents, one):
+            _add_finding(contents, one.concept, one.certainty, one.annotations, one.location)
+    contents.disputed |= contents.unclear - {record.name for record in stated}
+
+
+def _list_by_program(contents: _Contents) -> tuple[str, ...]:
+    """Names that only programs state; masks say themselves who drew them."""
+    people = {one.concept.name for one in contents.statements if not one.is_by_program}
+    return tuple(sorted({one.concept.name for one in contents.statements} - people))
+
+
+def _make_record(one: _Statement) -> Finding | Device:
+    """A statement as it is recorded, but for its id."""
+    if one.concept.kind == "device":
+        side = None if one.location is None else one.location.side
+        return Device(
+            id="", name=one.concept.name, certainty=one.certainty, side=side, annotations=one.annotations
+        )
+    return Finding(
+        id="",
+        name=one.concept.name,
+        certainty=one.certainty,
+        location=one.location,
+        annotations=one.annotations,
+    )
+
+
+def _overrules(contents: _Contents, strong: Finding | Device, weak: Finding | Device) -> bool:
+    """Whether a statement contradicts a weaker one: they are about the same place, or may be."""
+    ranks = [_FROM_WEAK_TO_STRONG.index(record.certainty) for record in (strong, weak)]
+    if ranks[0] <= ranks[1]:
+        return False
+    sides = [_sides_of(contents, record) for record in (strong, weak)]
+    if weak.certainty != "absent":
+        return not (sides[0] and sides[1]) or bool(sides[0] & sides[1])
+    denied = find_denied_sides(weak)
+    if denied.issuperset(SIDES) or denied & sides[0]:
+        return True
+    place = _location_of(weak)
+    return place is not None and place == _location_of(strong)
+
+
+def _sides_of(contents: _Contents, record: Finding | Device) -> frozenset[str]:
+    """The sides of the patient on which something lies, as it is stated or drawn; none where they are not known."""
+    location = _location_of(record)
+    stated = None if location is None else location.side
+    if stated:
+        return frozenset(SIDES) if stated == "bilateral" else frozenset((stated,))
+    images = {image.key: image for image in contents.images}
+    drawn = {find_region_side(images[one.image], one.region) for one in record.annotations}
+    return frozenset(side for side in drawn if side) if None not in drawn else frozenset()
+
+
+def _location_of(record: Finding | Device) -> Location | None:
+    if isinstance(record, Finding):
+        return record.location
+    return Location(side=record.side) if record.side else None
+
+
+def _complete_drawn(contents: _Contents, one: _Statement) -> bool:
+    """Whether a report says where a finding lies that a mask shows, by its tracking UID: the finding gets the place."""
+    number = contents.tracked.get((one.tracking, one.concept.name.encode()))
+    if number is None:
+        return False
+    if contents.findings[number].location is None:
+        contents.findings[number] = structs.replace(contents.findings[number], location=one.location)
+    return True
 
 
 def _is_repeated(contents: _Contents, one: _Statement) -> bool:
     """Whether a mask or a statement before says the same."""
+    if (one.tracking, one.concept.name.encode()) in contents.drawn:
+        return True
     things: list[Finding | Device] = [*contents.findings, *contents.devices]
-    is_tracked = (one.tracking, one.concept.name.encode()) in contents.drawn
-    is_named = any(thing.name == one.concept.name for thing in things)
-    return is_tracked or (is_named and not one.annotations)
+    record = _make_record(one)
+    alike = [thing for thing in things if (thing.name, thing.certainty) == (record.name, record.certainty)]
+    if one.annotations or not alike:
+        return False
+    if _location_of(record) in map(_location_of, alike):
+        return True
+    if record.certainty == "absent":
+        return False
+    sides = _sides_of(contents, record)
+    is_drawn = any(thing.annotations and sides == _sides_of(contents, thing) for thing in alike)
+    return _location_of(record) is None or bool(sides and is_drawn)
 
 
 def _draw_outlines(

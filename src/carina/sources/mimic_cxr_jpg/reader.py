@@ -17,11 +17,12 @@ from msgspec import Meta
 from carina.reports.sections import split_sections
 from carina.sources._added import add_report_facts
 from carina.sources._archives import Archive
-from carina.sources._chexpert_labels import assess_expert, assess_mined, list_filled, state_labels
+from carina.sources._chexpert_labels import NO_DEVICES, assess_expert, list_filled, state_labels
+from carina.sources._draft_images import ImageFolder
 from carina.sources._record import RecordError, SourceError
 from carina.sources._series import UNKNOWN, Place, order_studies
 from carina.sources._source import Inputs, Item, Stream, source
-from carina.sources._study_draft import DEFECTS, ImageFolder, StudyDraft, make_or_skip
+from carina.sources._study_draft import DEFECTS, StudyDraft, make_or_skip
 from carina.sources.mimic_cxr_jpg.tables import (
     EXPERT,
     TABLES,
@@ -221,8 +222,8 @@ def _make_study(
     if known.expert is not None:
         state_labels(draft, *known.expert)
     for rank, (labels, columns) in enumerate(known.mined, start=1):
-        draft.rank = rank
-        state_labels(draft, labels, columns)
+        draft.rank, draft.is_by_program = rank, True
+        state_labels(draft, labels, columns, covered=NO_DEVICES if known.expert is None else ())
     for defect, has in (("no report", report), ("no split", known.split), ("no label", known.mined)):
         draft.defects[defect] += bool(expected[defect] and not has)
     draft.facts = {
@@ -237,9 +238,7 @@ def _make_study(
 
 
 def _assess(known: _Known, *, is_report_read: bool) -> Assessed:
-    """What was looked for in the report: by the radiologist where there is one, else by programs."""
+    """What was looked for in the report by a radiologist; programs looked for what "No Finding" covers."""
     if known.expert is not None:
         return assess_expert(known.expert[0], text=True)
-    return (
-        assess_mined(*(labels for labels, _ in known.mined)) if known.mined else Assessed(text=is_report_read)
-    )
+    return Assessed(text=bool(known.mined) or is_report_read)

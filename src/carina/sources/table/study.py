@@ -12,10 +12,11 @@ from carina.reports.sections import split_sections, split_sentences
 from carina.sources._defects import DefectCounts
 from carina.sources._frames import Frame, box_corners
 from carina.sources._image_sets import ImageSetDraft, assess
+from carina.sources._labels import name_of
 from carina.sources._record import RecordError, describe
 from carina.sources._series import Place
 from carina.sources._source import Item, Skipped
-from carina.sources._study_draft import Drawing, name_of
+from carina.sources._study_draft import Drawing
 from carina.sources._tables import Row
 from carina.sources._values import read_age, read_sex, read_split, read_view
 from carina.sources._votes import Vote, state_votes
