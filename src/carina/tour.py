@@ -2,7 +2,7 @@
 
 import os
 import webbrowser
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -394,24 +394,24 @@ def _tiles(made: Demo, report: Report) -> list[Tile]:
         link, more = _relative(pages.html, root), _examples(pages, root)
         preview = _longest_preview(pages)
         tiles.append(Tile(title=title, count=count, text=text, link=link, more=more, preview=preview))
-    for title, count, text, page, chart in (
+    for title, count, text, page, wanted in (
         (
             "Comparison of models",
             f"{len(made.runs)} runs",
             "Accuracy by stage with intervals, reach, first errors, the cost of own errors, and a case browser.",
             made.report,
-            "percept-reach",
+            ("percept-reach", "percept-headline"),
         ),
         (
             "Comparison of localisation maps",
             f"{len(made.maps)} map runs",
             "Maps against the regions of the truth: hits, overlap, recognition, and controls that need no model.",
             made.map_report,
-            "ground-finding",
+            ("ground-maps-finding", "ground-maps-headline"),
         ),
     ):
         if page is not None:
-            link, preview = _relative(page, root), _chart_preview(charts, chart)
+            link, preview = _relative(page, root), _chart_preview(charts, wanted)
             tiles.append(Tile(title=title, count=count, text=text, link=link, preview=preview, is_chart=True))
     return tiles
 
@@ -430,8 +430,9 @@ def _longest_preview(pages: Pages) -> str | None:
     return preview_uri(largest.png, width=_PREVIEW_WIDTH) if largest else None
 
 
-def _chart_preview(charts: dict[str, Path], wanted: str) -> str | None:
-    path = charts.get(wanted) or next(iter(charts.values()), None)
+def _chart_preview(charts: Mapping[str, Path], wanted: Sequence[str]) -> str | None:
+    """Preview of the first of these charts that the report has; small sets have no chart by finding."""
+    path = next((charts[name] for name in wanted if name in charts), None)
     return preview_uri(path) if path else None
 
 

@@ -9,6 +9,7 @@ from typer.testing import CliRunner
 from carina import tour
 from carina.cases import open_benchmark
 from carina.cli import app
+from carina.pages.start import preview_uri
 from carina.runs import read_info
 from carina.studies import open_studies
 
@@ -66,6 +67,10 @@ def test_start_page_links_every_kind_of_page(tmp_path):
     # One preview a tile, stored in the page.
     assert len(page.images) == 6
     assert all(source.startswith("data:image/jpeg") for source in page.images)
+    # The last two show a chart of the answers, and one of the maps; a set this small has no finer ones.
+    figures = made.report.parent / "figures"
+    charts = [preview_uri(figures / f"{name}.png") for name in ("percept-headline", "ground-maps-headline")]
+    assert page.images[4:] == charts
 
 
 def test_pages_list_all_studies_and_cases(tmp_path):
