@@ -407,7 +407,7 @@ def _tiles(made: Demo, report: Report) -> list[Tile]:
             f"{len(made.maps)} map runs",
             "Maps against the regions of the truth: hits, overlap, recognition, and controls that need no model.",
             made.map_report,
-            ("ground-maps-finding", "ground-maps-headline"),
+            ("ground-maps-finding",),
         ),
     ):
         if page is not None:
@@ -431,7 +431,7 @@ def _longest_preview(pages: Pages) -> str | None:
 
 
 def _chart_preview(charts: Mapping[str, Path], wanted: Sequence[str]) -> str | None:
-    """Preview of the first of these charts that the report has; small sets have no chart by finding."""
+    """Preview of the first of these charts that the report has; small sets have not all of them."""
     path = next((charts[name] for name in wanted if name in charts), None)
     return preview_uri(path) if path else None
 

@@ -67,9 +67,9 @@ def test_start_page_links_every_kind_of_page(tmp_path):
     # One preview a tile, stored in the page.
     assert len(page.images) == 6
     assert all(source.startswith("data:image/jpeg") for source in page.images)
-    # The last two show a chart of the answers, and one of the maps; a set this small has no finer ones.
+    # The last two show a chart of the answers, and one of the maps; a set this small has no chart of reach.
     figures = made.report.parent / "figures"
-    charts = [preview_uri(figures / f"{name}.png") for name in ("percept-headline", "ground-maps-headline")]
+    charts = [preview_uri(figures / f"{name}.png") for name in ("percept-headline", "ground-maps-finding")]
     assert page.images[4:] == charts
 
 
