@@ -143,9 +143,9 @@ def test_unmatched_files_are_listed_even_where_they_count(files: Path) -> None:
     ]
     lines = [line.split("\t") for line in result.stdout.splitlines()]
     n = {line[0]: line[4] for line in lines if "otsu_filled" in line[0]}
-    assert n["iou.bilinear_full.full_image.otsu_filled.any_mask.per_image"] == "5"
-    assert n["iou.bilinear_full.full_image.otsu_filled.tp_only.per_image"] == "3"
-    assert n["recall.bilinear_full.full_image.otsu_filled.pooled"] == "4"
+    assert n["iou.torch_full.full_image.otsu_filled.any_mask.per_image"] == "5"
+    assert n["iou.torch_full.full_image.otsu_filled.tp_only.per_image"] == "3"
+    assert n["recall.torch_full.full_image.otsu_filled.pooled"] == "4"
 
 
 def test_a_damaged_map_is_listed_or_stops_the_command(files: Path) -> None:

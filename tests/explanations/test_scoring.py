@@ -208,7 +208,7 @@ def test_profiles_that_count_absent_findings_get_their_maps(split_bench, tmp_pat
     there = {case.id for case in split_bench if case.path == "present"}
     absent = rows.filter(~pl.col("case").is_in(sorted(there)))
     assert (with_absent.scored, len(rows), len(absent)) == (8, 16, 8)
-    otsu = "iou.bilinear_full.full_image.otsu_filled"
+    otsu = "iou.torch_full.full_image.otsu_filled"
     assert absent[f"{otsu}.any_mask.per_image"].to_list() == [0.0] * 8
     assert absent[f"{otsu}.tp_only.per_image"].null_count() == 8
     # A control has no scores; of a model that has some, cut-offs are tuned too.

@@ -12,7 +12,7 @@ from carina.store.errors import CarinaError
 NAN = math.nan
 FRAME = Frame.stretched(8, 8, side=8)
 NOTHING = np.zeros((8, 8), bool)
-OTSU = "bilinear_full.full_image.otsu_filled"
+OTSU = "torch_full.full_image.otsu_filled"
 GATED = f"iou.{OTSU}.gated.per_image"
 
 
@@ -61,7 +61,7 @@ def test_chexlocalize_counts_predictions_on_images_without_the_finding() -> None
     scorer = scored("chexlocalize")
     assert same(column(scorer, f"iou.{OTSU}.any_mask.per_image"), [1, 8 / 24, 0, NAN])
     assert same(column(scorer, f"iou.{OTSU}.tp_only.per_image"), [1, 8 / 24, NAN, NAN])
-    hit = "hit.bilinear_full.full_image.first_argmax.positives.per_image"
+    hit = "hit.torch_full.full_image.first_argmax.positives.per_image"
     assert same(column(scorer, hit), [1, 0, NAN, NAN])
     found = figures(scorer, "finding")
     assert (found[f"iou.{OTSU}.any_mask.per_image"].n, found[hit].n, found[hit].undefined) == (3, 2, 2)

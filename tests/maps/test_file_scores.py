@@ -491,7 +491,7 @@ def test_chexlocalize_counts_regions_without_a_map_and_maps_without_a_region(tmp
     assert (scored.scored, scored.counted_without_region, scored.counted_without_map) == (1, 1, 2)
     assert scored.maps_without_image == ["patient3_a_Edema_map.npy", "patient5_a.npy"]
     assert scored.regions_without_map == ["patient2_a, Edema"]
-    otsu = "bilinear_full.full_image.otsu_filled"
+    otsu = "torch_full.full_image.otsu_filled"
     by_image = {row.id: row.values[f"iou.{otsu}.any_mask.per_image"] for row in scored.rows}
     assert by_image == pytest.approx(
         {"patient1_a": 1, "patient3_a": 0, "patient2_a": 0, "patient4_a": math.nan}, nan_ok=True

@@ -176,7 +176,7 @@ def test_profile_chexlocalize_equals_a_plain_implementation() -> None:
     for at, (values, truth) in enumerate(PAIRS):
         validation.add(f"v{at}", FINDINGS[at], values, truth, FRAME)
     tuned = validation.tune()
-    name = "iou.bilinear_full.full_image.tuned_iou_minmax7.tp_only.per_image"
+    name = "iou.torch_full.full_image.tuned_iou_minmax7.tp_only.per_image"
     own = {finding: [at for at in SEEDS if FINDINGS[at] == finding] for finding in set(FINDINGS)}
     assert tuned.chosen[name] == {
         "": pytest.approx(thresholds[best(list(SEEDS))]),
@@ -187,12 +187,10 @@ def test_profile_chexlocalize_equals_a_plain_implementation() -> None:
     pooled = {finding: np.zeros(4, int) for finding in own}
     for at, row in enumerate(rows):
         first = maps[at].index(max(maps[at]))
-        check(row["hit.bilinear_full.full_image.first_argmax.positives.per_image"], float(truths[at][first]))
+        check(row["hit.torch_full.full_image.first_argmax.positives.per_image"], float(truths[at][first]))
         lit = otsu_filled(maps[at])
-        check(
-            row["iou.bilinear_full.full_image.otsu_filled.tp_only.per_image"], tp_only(iou, lit, truths[at])
-        )
-        check(row["iou.bilinear_full.full_image.otsu_filled.any_mask.per_image"], iou(lit, truths[at]))
+        check(row["iou.torch_full.full_image.otsu_filled.tp_only.per_image"], tp_only(iou, lit, truths[at]))
+        check(row["iou.torch_full.full_image.otsu_filled.any_mask.per_image"], iou(lit, truths[at]))
         check(row[name], ious[at][best(own[FINDINGS[at]])])
         pooled[FINDINGS[at]] += counted(lit, truths[at])
     for finding, (hit, false, missed, right) in pooled.items():
@@ -201,7 +199,7 @@ def test_profile_chexlocalize_equals_a_plain_implementation() -> None:
             ("recall", hit / (hit + missed)),
             ("specificity", right / (right + false)),
         ):
-            check(figures[f"{metric}.bilinear_full.full_image.otsu_filled.pooled", finding], expected)
+            check(figures[f"{metric}.torch_full.full_image.otsu_filled.pooled", finding], expected)
     drawn = slow_replicates(
         [[row[name] if FINDINGS[at] == f else NAN for f in sorted(own)] for at, row in enumerate(rows)]
     )

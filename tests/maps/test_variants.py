@@ -73,7 +73,10 @@ def test_any_threshold_can_be_named(at: list[float]) -> None:
         ("auroc.otsu", "auroc takes no rule, found otsu"),
         ("cnr.full_image", "cnr is scored only with visible_only"),
         ("hit.expected.nearest_224.full_image", "no margin"),
-        ("hit_box.expected.nearest_224", "hit_box is scored only with bilinear_full or nearest_full"),
+        (
+            "hit_box.expected.nearest_224",
+            "hit_box is scored only with bilinear_full, torch_full or nearest_full",
+        ),
         ("iou.oracle_grid", "oracle_grid is scored only with nearest_full"),
         ("hit.expected.pooled", "cannot be pooled"),
         ("iou.otsu.pooled.tp_only", "found tp_only"),

@@ -158,3 +158,40 @@ def test_a_hot_cell_lands_on_the_pixels_it_was_computed_from(frame, low, data):
         for n in range(low * low)
     )
     assert (whole == 1).all()
+
+
+TORCH_SHAPES = [
+    ((7, 7), (333, 391)), ((10, 12), (1402, 1100)), ((14, 14), (1024, 900)), ((38, 38), (390, 320)),
+    ((512, 512), (300, 200)), ((2, 3), (100, 64)),
+]  # fmt: skip
+"""Sizes of maps and of images: enlarged, reduced and stretched. Torch has another kernel for images up to 64 x 64."""
+
+
+@pytest.mark.parametrize(("cells", "pixels"), TORCH_SHAPES)
+def test_every_digit_of_a_map_in_the_pixels_is_that_of_torch(cells, pixels):
+    torch = pytest.importorskip("torch")
+    values = np.random.default_rng(cells[0]).standard_normal(cells).astype(np.float32)
+    expected = torch.nn.functional.interpolate(
+        torch.from_numpy(values)[None, None], size=pixels, mode="bilinear", align_corners=False
+    )[0, 0].numpy()
+    found = Frame.stretched(*pixels, side=224).to_image(values, "torch")
+    if torch.backends.cpu.get_cpu_capability() in ("AVX2", "AVX512"):
+        np.testing.assert_array_equal(found, expected)
+    else:  # torch rounds once more where the processor has no fused multiply-add
+        np.testing.assert_allclose(found, expected, rtol=0, atol=2e-6)
+
+
+@given(frames(), st.integers(0, 9))
+def test_both_interpolations_differ_by_rounding_only(frame, seed):
+    values = np.random.default_rng(seed).random((5, 6)).astype(np.float32)
+    np.testing.assert_allclose(frame.to_image(values, "torch"), frame.to_image(values), rtol=0, atol=1e-5)
+
+
+def test_a_large_map_is_interpolated_as_its_rows_are_one_by_one():
+    # Rows are interpolated some at a time; where a block begins changes nothing.
+    frame = Frame.letterboxed(150, 90, longest=64)
+    values = np.random.default_rng(1).random((9, 9)).astype(np.float32)
+    for how in ("linear", "torch"):
+        whole = frame.to_image(values, how)
+        turned = Frame.letterboxed(90, 150, longest=64).to_image(np.ascontiguousarray(values.T), how)
+        np.testing.assert_allclose(whole, turned.T, rtol=0, atol=1e-6)

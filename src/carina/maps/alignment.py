@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from carina.maps.metrics import Margin, Resampling
-from carina.models.frame import Frame, Map
+from carina.models.frame import Frame, Interpolation, Map
 from carina.store.errors import CarinaError
 from carina.studies import Region
 from carina.studies.region import Mask
@@ -85,11 +85,12 @@ def align_map(values: Map, truth: Mask, frame: Frame, resampling: Resampling) ->
         numbers = np.arange(values.size, dtype=np.float32).reshape(values.shape)
         cells = frame.to_image(numbers, "nearest").astype(np.intp)
         return AlignedMap(values.ravel()[cells], truth, seen, cells)
+    how: Interpolation = "torch" if resampling == "torch_full" else "linear"
     if values.shape == truth.shape and (frame.rows, frame.columns) == (frame.side, frame.side):
         return AlignedMap(
             values, truth, seen
         )  # already in the pixels of the image: sampling would only round
-    return AlignedMap(_sample(values, frame.to_image), truth, seen)
+    return AlignedMap(_sample(values, lambda cells: frame.to_image(cells, how)), truth, seen)
 
 
 def count_truth(truth: Mask, frame: Frame, resampling: Resampling, margin: Margin | None) -> tuple[int, int]:

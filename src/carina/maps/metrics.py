@@ -14,7 +14,7 @@ from carina.store.registry import Registry
 if TYPE_CHECKING:
     from carina.maps.pair import Pair
 
-Resampling = Literal["bilinear_full", "nearest_full", "nearest_224", "corners_224"]
+Resampling = Literal["bilinear_full", "torch_full", "nearest_full", "nearest_224", "corners_224"]
 Margin = Literal["visible_only", "full_image"]
 Empty = Literal["positives", "tp_only", "any_mask", "gated", "empty_is_hit"]
 Aggregation = Literal["per_image", "pooled"]

@@ -78,13 +78,13 @@ PROFILES: Final[dict[str, Profile]] = {
             "resamples images instead of patients; tp_only leaves out empty predictions; thresholds and cut-offs are "
             "tuned for each finding on the validation split",
             _parse_all(
-                "hit.bilinear_full.full_image.first_argmax",
-                "iou.bilinear_full.full_image.otsu_filled.tp_only",
-                "iou.bilinear_full.full_image.otsu_filled.any_mask",
-                "iou.bilinear_full.full_image.otsu_filled.gated",
-                "iou.bilinear_full.full_image.tuned_iou_minmax7.tp_only",
+                "hit.torch_full.full_image.first_argmax",
+                "iou.torch_full.full_image.otsu_filled.tp_only",
+                "iou.torch_full.full_image.otsu_filled.any_mask",
+                "iou.torch_full.full_image.otsu_filled.gated",
+                "iou.torch_full.full_image.tuned_iou_minmax7.tp_only",
                 *(
-                    f"{metric}.bilinear_full.full_image.otsu_filled.pooled"
+                    f"{metric}.torch_full.full_image.otsu_filled.pooled"
                     for metric in ("precision", "recall", "specificity")
                 ),
             ),

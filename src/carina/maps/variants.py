@@ -33,6 +33,8 @@ from carina.store.errors import CarinaError
 
 RESAMPLINGS: Final[dict[Resampling, str]] = {
     "bilinear_full": "in the pixels of the original image, interpolated linearly between the centres of the cells",
+    "torch_full": "in the pixels of the original image, as bilinear_full, with every digit as torch computes "
+    "it (cheXlocalize)",
     "nearest_full": "in the pixels of the original image, each pixel with the value of its cell",
     "nearest_224": "in a square of 224 x 224 pixels over the part of the image that the model sees, each pixel with "
     "the value of its cell; the truth is sampled at the upper left corner of each pixel (MedKLIP)",
@@ -62,7 +64,7 @@ _MASKS: Final[tuple[Empty, ...]] = ("positives", "tp_only", "any_mask", "gated")
 _HITS: Final[tuple[Empty, ...]] = ("positives", "empty_is_hit")
 
 
-_FULL: Final[tuple[Resampling, ...]] = ("bilinear_full", "nearest_full")
+_FULL: Final[tuple[Resampling, ...]] = ("bilinear_full", "torch_full", "nearest_full")
 _BINNED: Final = (
     "with values rounded up to one of 4,096 steps from the lowest to the highest, or cut to 11 bits if pooled"
 )
