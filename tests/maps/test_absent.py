@@ -110,7 +110,7 @@ def test_missing_maps_and_regions_count_in_any_mask_and_pooled_counts() -> None:
     assert same(column(scorer, f"iou.{OTSU}.any_mask.per_image"), [1, 0, NAN, 0, NAN])
     for name in (
         f"iou.{OTSU}.tp_only.per_image",
-        "hit.bilinear_full.full_image.first_argmax.positives.per_image",
+        "hit.torch_full.full_image.first_argmax.positives.per_image",
     ):
         assert same(column(scorer, name), [1, NAN, NAN, NAN, NAN])
     found = figures(scorer, "finding")
