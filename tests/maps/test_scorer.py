@@ -90,6 +90,48 @@ def test_thresholds_of_the_scored_split_are_refused(tmp_path: Path) -> None:
         read_thresholds(tmp_path / "none.json")
 
 
+PUBLISHED = "threshold,task\n0.4,Airspace Opacity\n0.2,Cardiomegaly\n0.7,Lung Lesion\n"
+"""A table as cheXlocalize writes it; in its other tables, Airspace Opacity is called Lung Opacity."""
+
+
+def test_thresholds_of_chexlocalize_are_read_from_its_table(tmp_path: Path) -> None:
+    table = tmp_path / "tuning_results.csv"
+    table.write_text(PUBLISHED)
+    tuned = read_thresholds(table)
+    assert (tuned.split, tuned.images) == ("tuning_results.csv", ())
+    name = "iou.torch_full.full_image.tuned_iou_minmax7.tp_only.per_image"
+    assert tuned.chosen == {name: {"Lung Opacity": 0.4, "Cardiomegaly": 0.2, "Lung Lesion": 0.7}}
+    # Above 0.7 lie 11/15 and more: 5 pixels, of which 4 are true; above 0.2 lie 4/15 and more: 12, of which 6 are true.
+    scorer = filled(
+        Scorer("chexlocalize", split="test", tuned=tuned), [("a", "Lung Lesion", 4), ("b", "Cardiomegaly", 6)]
+    )
+    assert [row.values[name] for row in scorer.rows()] == pytest.approx([4 / 5, 6 / 12])
+    with pytest.raises(
+        CarinaError, match=r"tuning_results\.csv: no threshold for 'Edema'; it has Cardiomegaly"
+    ):
+        filled(scorer, [("c", "Edema", 2)])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("", "expected the columns threshold and task"),
+        ("task,value\nEdema,0.4\n", "expected the columns threshold and task"),
+        ("threshold,task\n0.45,Edema\n", "row 2, threshold: expected one of 0.2, 0.3, .*, 0.8, found '0.45'"),
+        ("threshold,task\nnan,Edema\n", "row 2, threshold: .* found 'nan'"),
+        ("threshold,task\n0.4,Edema\n0.4,Edema\n", "row 3, task: expected another finding in each row"),
+        ("threshold,task\n0.4\n", "row 2, task: .* found ''"),
+    ],
+)
+def test_a_table_of_thresholds_that_is_not_chexlocalizes_is_refused(
+    tmp_path: Path, text: str, message: str
+) -> None:
+    table = tmp_path / "table.csv"
+    table.write_text(text)
+    with pytest.raises(CarinaError, match=message):
+        read_thresholds(table)
+
+
 def test_an_image_that_thresholds_were_tuned_on_is_refused_whatever_its_split_is_called() -> None:
     tuned = filled(Scorer([IOU], split="val"), [("a", "mass", 2), ("b", "mass", 4)]).tune()
     scorer = filled(Scorer([IOU], split="test", tuned=tuned), [("c", "mass", 2)])

@@ -90,7 +90,10 @@ def score_maps(
     ] = "",
     thresholds: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="File of thresholds that --tune wrote on another split."),
+        typer.Option(
+            metavar="FILE",
+            help="File of thresholds that --tune wrote on another split, or tuning_results.csv of cheXlocalize.",
+        ),
     ] = None,
     tune: Annotated[
         Path | None,

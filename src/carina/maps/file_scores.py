@@ -158,7 +158,7 @@ def score_maps(
         patients: CSV with columns id and patient. Without it, patients are read from CheXpert's image names, and any
             other image counts as a patient of its own.
         split: Name of the split that these images belong to; needed by thresholds and cut-offs.
-        thresholds: File of thresholds that `tune` wrote on another split.
+        thresholds: File of thresholds that `tune` wrote on another split, or `tuning_results.csv` of cheXlocalize.
         tune: File to write the thresholds to that are best on these images, for `thresholds` on another split.
         cutoffs: File of probability cut-offs that `tune_cutoffs` wrote on another split.
         tune_cutoffs: File to write the probability cut-offs to that are best on these images, for `cutoffs` on another

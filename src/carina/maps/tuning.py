@@ -1,17 +1,20 @@
 """Thresholds and probability cut-offs that are selected on one split of images and applied, unchanged, to another."""
 
 import hashlib
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Final, NamedTuple, TypeVar
 
 import msgspec
+import numpy as np
 
 from carina.maps.counts import MaskCounts
-from carina.maps.rules import SelectedThreshold
+from carina.maps.region_files import unify_finding
+from carina.maps.rules import GRIDS, SelectedThreshold
 from carina.maps.thresholds import select_threshold
-from carina.maps.variants import Variant
-from carina.store.documents import read_json
+from carina.maps.variants import Variant, parse_variant
+from carina.store.documents import read_csv, read_json
 from carina.store.errors import CarinaError
 from carina.store.files import write_bytes
 from carina.store.results import Location, as_path
@@ -24,6 +27,10 @@ CUTOFFS: Final = tuple(k / 10 for k in range(9))
 """Candidates for the probability below which cheXlocalize shows no map."""
 MIN_CUTOFFS: Final = {"Lung Lesion": 0.1}
 """Lowest cut-off of a finding, where cheXlocalize sets one."""
+_CHEXLOCALIZE_VARIANT: Final = "iou.torch_full.full_image.tuned_iou_minmax7.tp_only"
+"""The variant to which the thresholds in a table of cheXlocalize belong."""
+_ROUNDING: Final = 1e-9
+_CHEXLOCALIZE_COLUMNS: Final = ("threshold", "task")
 
 
 class Thresholds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -34,18 +41,24 @@ class Thresholds(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     chosen: dict[str, dict[str, float]]
     """Threshold by the variant whose mean it makes highest, then by finding; the empty name stands for all findings."""
     images: tuple[str, ...] = ()
-    """Digests of the ids of the images on which they were tuned, sorted."""
+    """Digests of the ids of the images on which they were tuned, sorted; empty in a table of cheXlocalize, which does
+    not state them."""
 
     def find(self, variant: Variant, finding: str) -> float:
         """The threshold of a finding; that of all findings together where the split did not have the finding.
 
         Raises:
-            CarinaError: Nothing was tuned for the variant.
+            CarinaError: Nothing was tuned for the variant, or for the finding and for all findings.
         """
         by_finding = self.chosen.get(tuned_variant(variant).name)
         if by_finding is None:
             raise CarinaError(f"{variant}: no threshold was tuned for it on split {self.split!r}")
-        return by_finding.get(finding, by_finding[ALL_FINDINGS])
+        found = by_finding.get(finding, by_finding.get(ALL_FINDINGS))
+        if found is None:
+            raise CarinaError(
+                f"{self.split}: no threshold for {finding!r}; it has {', '.join(sorted(by_finding))}"
+            )
+        return found
 
 
 def digest_id(image: str) -> str:
@@ -161,10 +174,13 @@ def write_thresholds(path: Location, thresholds: Thresholds) -> None:
 
 
 def read_thresholds(path: Location) -> Thresholds:
-    """Read thresholds or cut-offs that `write_thresholds` wrote.
+    """Read thresholds or cut-offs that `write_thresholds` wrote, or the table of thresholds that cheXlocalize writes.
+
+    The table, `tuning_results.csv` with the columns threshold and task, holds a threshold for each finding. It does not
+    state on which images they were tuned, so that no scored image can be refused because of that.
 
     Args:
-        path: File to read.
+        path: File to read; the name of a table ends in .csv.
 
     Returns:
         The thresholds. `find` returns that of a variant and finding.
@@ -178,6 +194,8 @@ def read_thresholds(path: Location) -> Thresholds:
         carina.store.errors.CarinaError: regions.json: not tuned thresholds: ...
     """
     file = as_path(path)
+    if file.suffix.lower() == ".csv":
+        return _read_chexlocalize_thresholds(file)
     thresholds = read_json(file, Thresholds, what="tuned thresholds")
     for variant, by_finding in thresholds.chosen.items():
         if ALL_FINDINGS not in by_finding:
@@ -187,6 +205,40 @@ def read_thresholds(path: Location) -> Thresholds:
     if not thresholds.images:
         raise CarinaError(f"{file}: lacks the digests of the images that it was tuned on; tune it again")
     return thresholds
+
+
+def _read_chexlocalize_thresholds(file: Path) -> Thresholds:
+    rows = read_csv(file)
+    missing = [name for name in _CHEXLOCALIZE_COLUMNS if not rows or name not in rows[0]]
+    if missing:
+        raise CarinaError(
+            f"{file}: expected the columns threshold and task of cheXlocalize's tuning_results.csv"
+        )
+    chosen: dict[str, float] = {}
+    for number, row in enumerate(rows, start=2):
+        finding = unify_finding(row["task"].strip())
+        if not finding or finding in chosen:
+            raise CarinaError(
+                f"{file}, row {number}, task: expected another finding in each row, found {finding!r}"
+            )
+        chosen[finding] = _find_chexlocalize_threshold(row, f"{file}, row {number}, threshold")
+    return Thresholds(file.name, {parse_variant(_CHEXLOCALIZE_VARIANT).name: chosen})
+
+
+def _find_chexlocalize_threshold(row: Mapping[str, str], where: str) -> float:
+    """One of the thresholds that are tried; the table has it rounded, 0.3 where numpy's steps give a little more."""
+    tried = GRIDS["minmax7"].make()
+    text = row["threshold"].strip()
+    try:
+        nearest = tried[np.argmin(np.abs(tried - float(text)))]
+        is_known = abs(nearest - float(text)) < _ROUNDING
+    except ValueError:
+        is_known = False
+    if not is_known:
+        raise CarinaError(
+            f"{where}: expected one of {', '.join(f'{one:.1f}' for one in tried)}, found {text!r}"
+        )
+    return float(text)
 
 
 def tune_cutoff(
