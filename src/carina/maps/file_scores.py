@@ -549,7 +549,5 @@ def _write_csv(path: Path, headings: Sequence[str], rows: Any) -> None:  # noqa:
 
 
 def _format_value(value: object) -> object:
-    """A value of a CSV file; empty for None and NaN."""
-    if value is None or value != value:  # noqa: PLR0124 - only NaN differs from itself
-        return ""
-    return f"{value:.12g}" if isinstance(value, float) else value
+    """A value of a CSV file, with every digit; empty for None and NaN."""
+    return "" if value is None or value != value else value  # noqa: PLR0124 - only NaN differs from itself
