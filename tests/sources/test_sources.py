@@ -18,6 +18,7 @@ from carina.sources import (
     SOURCES,
     Repaired,
     Skipped,
+    _evaluating,
     _writing,
     import_cases,
     import_source,
@@ -439,8 +440,8 @@ def test_a_resumed_import_reads_no_finished_record_again(lines, tmp_path, monkey
             raise KeyboardInterrupt
         return real(*arguments)
 
-    real = _writing._evaluate
-    monkeypatch.setattr(_writing, "_evaluate", noting)
+    real = _evaluating.Evaluation.__call__
+    monkeypatch.setattr(_evaluating.Evaluation, "__call__", noting)
     with pytest.raises(KeyboardInterrupt):
         import_studies("scans", lines("a", "b", "c"), tmp_path / "out", workers=1)
     assert len(import_studies("scans", tmp_path / "scans.txt", tmp_path / "out", workers=1)) == 3
@@ -468,6 +469,34 @@ def test_a_damaged_part_of_a_finished_import_is_made_again(lines, tmp_path):
     part.write_bytes(part.read_bytes()[:-7])
     import_source("scans", path, out, workers=1)
     assert snapshot(out) == whole
+
+
+def test_batches_grow_to_a_sixteenth_of_what_came_before():
+    sizes = [len(batch) for batch in _writing._make_batches(range(4000), 128)]
+    assert sizes[:18] == [1] * 16 + [2] * 2
+    assert max(sizes) == sizes[-2] == 128
+    assert sum(sizes) == 4000
+    assert [len(batch) for batch in _writing._make_batches(range(40), 1)] == [1] * 40
+
+
+@pytest.mark.usefixtures("scans")
+def test_parts_do_not_depend_on_how_records_are_divided_among_workers(lines, tmp_path, monkeypatch):
+    names = ["bad" if number % 7 == 3 else f"s{number}" for number in range(90)]
+    path = lines(*names)
+    for batch in (1, 128):
+        monkeypatch.setattr(_writing, "BATCH", batch)
+        monkeypatch.setattr(_writing, "PART_SIZE", 11)
+        import_source("scans", path, tmp_path / str(batch), workers=1)
+    assert snapshot(tmp_path / "1") == snapshot(tmp_path / "128")
+    kept = [name for name in names if name != "bad"]
+    assert [one.id for one in open_studies(tmp_path / "128")] == kept
+
+
+@pytest.mark.usefixtures("untidy")
+def test_a_repeated_id_gets_its_number_within_a_batch(lines, tmp_path, monkeypatch):
+    monkeypatch.setattr(_writing, "_BATCH_SHARE", 1)
+    imported = import_source("untidy", lines("a", "b", "c", "b", "d", "b"), tmp_path / "out", workers=1)
+    assert [one.id for one in open_studies(imported.path)] == ["a", "b", "c", "b-2", "d", "b-3"]
 
 
 def test_workers_change_no_byte(tmp_path):

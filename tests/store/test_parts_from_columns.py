@@ -1,5 +1,7 @@
 """Parts written from columns: the same bytes as from records, and as strict about what a column may hold."""
 
+from itertools import accumulate
+
 import msgspec
 import pyarrow as pa
 import pytest
@@ -20,6 +22,7 @@ from carina.cases import (
 from carina.cases.store import CASES
 from carina.store.columns import to_row
 from carina.store.errors import BenchmarkError
+from carina.store.parts import pack_records, unpack_records, write_packed_part
 
 MADE = Provenance(command="test")
 PRINT = MADE.fingerprint
@@ -102,6 +105,37 @@ def test_a_table_in_several_chunks_is_checked_in_all(tmp_path):
         BenchmarkError, match=r"column steps\[\]\.format holds 'essay', expected one of boxes"
     ):
         write_table_part(tmp_path, 0, chunked, fingerprint=PRINT)
+
+
+@pytest.mark.parametrize("sizes", [(300,), (1,) * 300, (7, 128, 100, 65)], ids=["one", "single", "uneven"])
+def test_packed_records_give_the_bytes_that_records_give(tmp_path, sizes):
+    cases = [case(n) for n in range(300)]
+    cases[150] = msgspec.structs.replace(cases[150], target="edema", extra="{}" * 500)
+    by_record = write_part(tmp_path / "records", 0, cases, fingerprint=PRINT)
+    ends = list(accumulate(sizes))
+    packed = [
+        pack_records(CASES, cases[end - size : end], "x") for size, end in zip(sizes, ends, strict=True)
+    ]
+    batches = [unpack_records(CASES, content) for content in packed]
+    assert write_packed_part(CASES, tmp_path / "packed", 0, batches, fingerprint=PRINT) == by_record
+    assert (tmp_path / "packed" / by_record.file).read_bytes() == (
+        tmp_path / "records" / by_record.file
+    ).read_bytes()
+
+
+def test_slices_of_packed_records_give_the_bytes_that_their_records_give(tmp_path):
+    cases = [case(n) for n in range(300)]
+    batch = unpack_records(CASES, pack_records(CASES, cases, "x"))
+    slices = [batch.slice(3, 50), batch.slice(60, 1), batch.slice(63)]
+    packed = write_packed_part(CASES, tmp_path / "packed", 0, slices, fingerprint=PRINT)
+    kept = [*cases[3:53], cases[60], *cases[63:]]
+    assert packed == write_part(tmp_path / "records", 0, kept, fingerprint=PRINT)
+
+
+def test_a_record_that_cannot_be_packed_is_named():
+    wrong = msgspec.structs.replace(case(1), split="dev")
+    with pytest.raises(BenchmarkError, match=r"table\.csv: case 'c1': .*split"):
+        pack_records(CASES, [case(0), wrong], "table.csv")
 
 
 def without_question(content):

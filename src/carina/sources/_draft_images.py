@@ -28,10 +28,11 @@ ImageFolder: TypeAlias = Annotated[
 
 def find_image(root: Path, keys: Iterable[str]) -> str | None:
     """The first of several keys that names a file below a root; None where none does."""
+    # Not by `Path`, which takes many times as long: most keys name no file, and sets have millions of them.
+    folder = os.fspath(root)
     for key in keys:
-        # Not by `Path`, which takes many times as long: most keys name no file, and sets have millions of them.
-        with suppress(ValueError, OSError):
-            if os.path.isfile(f"{root}/{key}"):  # noqa: PTH113
+        if os.path.isfile(f"{folder}/{key}"):  # noqa: PTH113
+            with suppress(ValueError, OSError):
                 inside(root.resolve(), key)
                 return key
     return None

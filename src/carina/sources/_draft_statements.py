@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import msgspec
 
@@ -188,9 +189,9 @@ class DraftStatements:
                 self.defects["near name"] += 1
         meant |= {
             name
-            for name in set(assessed.listed) - confirmed
-            for near in list_nearest_terms(name)
-            if near in recorded or any(is_kind_of(other, near) for other in recorded)
+            for name, near in _list_near_names(assessed.listed)
+            if name not in confirmed
+            and (near in recorded or any(is_kind_of(other, near) for other in recorded))
         }
         is_open = "every" in (assessed.findings, assessed.devices)
         disputed = {name for name in meant - set(self._things) if is_open or name in assessed.listed}
@@ -218,3 +219,9 @@ class DraftStatements:
         names = {*self._mined, *name_listed(listed)} - self._things.keys()
         names |= {thing.name for thing in self._things.values() if thing.is_by_program}
         return tuple(sorted(names))
+
+
+@lru_cache(maxsize=64)
+def _list_near_names(listed: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
+    """Names of a list that are not known, each with a name that it is close to; one list serves all studies."""
+    return tuple((name, near) for name in listed for near in list_nearest_terms(name))

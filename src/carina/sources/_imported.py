@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 import msgspec
 
@@ -75,6 +75,38 @@ class ImplausibleImage(msgspec.Struct, frozen=True, kw_only=True):
     done: str
 
 
+class RecordCounts(NamedTuple):
+    """What one record adds to `ImportCounts`."""
+
+    images: int
+    without_patient: bool
+    regions: int = 0
+    unknown_names: Mapping[tuple[Kind, str], bool] = {}
+    """As `find_unknown_names`."""
+    cells: tuple[str, ...] = ()
+    stages: tuple[str, ...] = ()
+    formats: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, record: Study | Case) -> "RecordCounts":
+        """Count what is in a record."""
+        images, without_patient = len(record.images), record.patient is None
+        if isinstance(record, Case):
+            return cls(
+                images,
+                without_patient,
+                cells=(f"{record.target or ''}/{record.path or ''}",),
+                stages=tuple(str(step.stage) for step in record.steps),
+                formats=tuple(step.format for step in record.steps),
+            )
+        regions = len(record.anatomy)
+        things: tuple[Finding | Device, ...] = (*record.findings, *record.devices)
+        for thing in things:
+            regions += len(thing.annotations)
+            regions += sum(not one.region.is_empty for one in thing.comparisons)
+        return cls(images, without_patient, regions, find_unknown_names(record))
+
+
 class ImportCounts(msgspec.Struct, kw_only=True):
     """Numbers of records that an import has read and used."""
 
@@ -109,25 +141,19 @@ class ImportCounts(msgspec.Struct, kw_only=True):
     implausible: list[ImplausibleImage] = []
     """Images that do not look like what the study says of them."""
 
-    def add(self, record: "Study | Case") -> None:
+    def add(self, record: "RecordCounts") -> None:
         """Count a record that is kept."""
         self.kept += 1
-        self.images += len(record.images)
-        self.without_patient += record.patient is None
-        if isinstance(record, Study):
-            self.regions += len(record.anatomy)
-            things: tuple[Finding | Device, ...] = (*record.findings, *record.devices)
-            for thing in things:
-                self.regions += len(thing.annotations)
-                self.regions += sum(not one.region.is_empty for one in thing.comparisons)
-            for (kind, name), is_recorded in find_unknown_names(record).items():
-                counts = self.unknown_names.setdefault(kind, {})
-                counts[name] = counts.get(name, 0) + is_recorded
-        else:
-            self.questions += len(record.steps)
-            _increase(self.cells, [f"{record.target or ''}/{record.path or ''}"])
-            _increase(self.stages, [str(step.stage) for step in record.steps])
-            _increase(self.formats, [step.format for step in record.steps])
+        self.images += record.images
+        self.without_patient += record.without_patient
+        self.regions += record.regions
+        self.questions += len(record.stages)
+        for (kind, name), is_recorded in record.unknown_names.items():
+            counts = self.unknown_names.setdefault(kind, {})
+            counts[name] = counts.get(name, 0) + is_recorded
+        _increase(self.cells, record.cells)
+        _increase(self.stages, record.stages)
+        _increase(self.formats, record.formats)
 
     def add_defects(
         self,

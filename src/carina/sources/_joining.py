@@ -148,12 +148,12 @@ def _index_splits(found: Iterator[PatientSplit]) -> NDArray[Any]:
     return rows
 
 
-def find_rows(index: Path, image: Image) -> tuple[int, int]:
-    """First row of an image in an index, and the row after its last."""
+def find_rows(index: Path, key: str) -> tuple[int, int]:
+    """First row of an image in an index, by its key, and the row after its last."""
     keys = _open_index(index)["key"]
-    stem = str(PurePosixPath(image.key).with_suffix(""))
-    for key in (stem, stem.rsplit("/", 1)[-1]):
-        start, end = (int(np.searchsorted(keys, np.uint64(_hash(key)), side)) for side in ("left", "right"))
+    stem = str(PurePosixPath(key).with_suffix(""))
+    for name in (stem, stem.rsplit("/", 1)[-1]):
+        start, end = (int(np.searchsorted(keys, np.uint64(_hash(name)), side)) for side in ("left", "right"))
         if start < end:
             return start, end
     return 0, 0
@@ -169,7 +169,7 @@ def add_joined(joined: Sequence[JoinedSource], item: Item) -> Item:
     for one in joined:
         own = DefectCounts()
         for image in study.images:
-            start, end = find_rows(one.index_file, image)
+            start, end = find_rows(one.index_file, image.key)
             places = [
                 RowPlace(int(row["number"]), int(row["start"]), int(row["end"]))
                 for row in _open_index(one.index_file)[start:end]

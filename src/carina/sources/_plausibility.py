@@ -1,7 +1,7 @@
 """What an import does with images that do not look like what their study says of them."""
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
@@ -35,26 +35,13 @@ class CheckedItem(NamedTuple):
     item: Item
     plausibility: PlausibilityResult | None = None
     """None where nobody has looked."""
-    implausible: Implausible = "report"
 
-    @property
-    def study(self) -> str:
-        """Id of the study; empty for a record that is left out."""
-        used = self.item.item if isinstance(self.item, WithImages) else self.item
-        record = used.record if isinstance(used, Repaired) else used
-        return "" if isinstance(record, Skipped) else record.id
 
-    def add_problems(self, problems: Sequence[PlausibilityProblem], place: str) -> "CheckedItem":
-        """The item with more problems of its images, which leave it out where such studies are left out."""
-        found = self.plausibility or PlausibilityResult()
-        item = _leave_out(self.study, problems[0], place) if self.implausible == "exclude" else self.item
-        return CheckedItem(item, found._replace(problems=(*found.problems, *problems)), self.implausible)
-
-    def describe_action(self, problem: PlausibilityProblem) -> str:
-        """What was done about a problem."""
-        if self.implausible == "exclude":
-            return _EXCLUDED
-        return problem.correction or _REPORTED if self.implausible == "correct" else _REPORTED
+def describe_action(implausible: Implausible, problem: PlausibilityProblem) -> str:
+    """What was done about a problem."""
+    if implausible == "exclude":
+        return _EXCLUDED
+    return problem.correction or _REPORTED if implausible == "correct" else _REPORTED
 
 
 @dataclass(frozen=True)
@@ -91,10 +78,10 @@ class LookAtImages:
             rest = tuple(problem for problem in result.problems if problem not in undecodable)
             result = result._replace(problems=rest)
         elif result.problems and self.implausible == "exclude":
-            item = _leave_out(study.id, result.problems[0], self.place)
+            item = leave_out(study.id, result.problems[0], self.place)
         elif result.problems and self.implausible == "correct":
             item = _replace_study(item, correct_study(study, result.problems))
-        return CheckedItem(item, result, self.implausible)
+        return CheckedItem(item, result)
 
     def _read(self, files: Mapping[str, bytes], image: Image) -> Pixels | None:
         content = files.get(image.key)
@@ -112,7 +99,7 @@ class LookAtImages:
         return read_for_plausibility(path, image)
 
 
-def _leave_out(study: str, problem: PlausibilityProblem, place: str) -> Skipped:
+def leave_out(study: str, problem: PlausibilityProblem, place: str) -> Skipped:
     """A study that is left out for a problem of one of its images."""
     reason = f"image {problem.image!r} shows {problem.seen}, expected {problem.expected}"
     return Skipped(

@@ -22,11 +22,18 @@ from tempfile import TemporaryDirectory
 from typing import Any, Final, Literal, NamedTuple
 
 import msgspec
+import pyarrow as pa
 
-from carina.cases import Case
 from carina.cases import store as benchmarks
 from carina.sources._defects import list_places
 from carina.sources._encodings import describe_encoding
+from carina.sources._evaluating import (
+    EvaluatedItem,
+    EvaluatedRecord,
+    Evaluation,
+    RecordDefects,
+    get_kind,
+)
 from carina.sources._image_sets import read_categories
 from carina.sources._imported import (
     COUNTS,
@@ -39,17 +46,18 @@ from carina.sources._imported import (
     read_counts,
     write_tables,
 )
-from carina.sources._joining import JoinedSource, JoinIndex, add_joined, build_index, find_rows, get_join
+from carina.sources._joining import JoinIndex, build_index, find_rows, get_join
 from carina.sources._labels import name_of
-from carina.sources._plausibility import CheckedItem, Implausible, LookAtImages
+from carina.sources._plausibility import Implausible, LookAtImages, describe_action, leave_out
 from carina.sources._record import SourceError
-from carina.sources._source import Call, Item, Plan, Repaired, Skipped, Source, Stream, WithImages
+from carina.sources._source import Call, Item, Plan, Skipped, Source, Stream
 from carina.store import PartInfo
 from carina.store.errors import CarinaError, ImageError
 from carina.store.files import remove_temporary_files, sha256, write_bytes
+from carina.store.garbage import collect_rarely
+from carina.store.parts import unpack_records
 from carina.store.resume import read_marker
 from carina.store.workers import in_order
-from carina.studies import Study
 from carina.studies import store as study_sets
 from carina.studies.image_files import inside
 from carina.studies.plausibility import SeenImages
@@ -61,9 +69,12 @@ IMAGES: Final = "images"
 """Folder of copied images."""
 PART_SIZE: Final = 1024
 """Records in a part; an interrupted import may have to read this many again."""
-BATCH: Final = 16
-"""Items of a reader that a worker gets at a time: most take less time to make than to send. Not where a reader sends
-decoded images, which take much memory."""
+BATCH: Final = 128
+"""Most items of a reader that a worker gets at a time: converting one record to columns takes half as long as fifty.
+Not where a reader sends decoded images, which take much memory."""
+_BATCH_SHARE: Final = 16
+"""A batch is at most this part of what came before: the first reach all workers at once, and none of the last keeps a
+worker busy for long while the others have nothing to do."""
 _TABLES: Final = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 _NOTES: Final = ".import"
 
@@ -237,21 +248,22 @@ class _StreamPosition(NamedTuple):
     inner: int = 0
 
 
-def _take_items(
-    stream: Stream,
-    start: _StreamPosition,
-    faults: Callable[[Any], Iterable[str]],
-    *,
-    place: str,
-    workers: int,
-    batch: int,
-    joined: Sequence[JoinedSource] = (),
-    look: LookAtImages | None = None,
-) -> Iterator[tuple[_StreamPosition, CheckedItem]]:
-    """The items of a stream from `start` on; calls are made by the workers, in order.
+class _TakenItem(NamedTuple):
+    """An item, where it stands, and the columns of the records of its batch."""
 
-    `place` is where the stream comes from, for messages; `batch` is the number of items that a worker gets at a time;
-    `joined` are the sources to join; `look` opens the images.
+    position: _StreamPosition
+    """The position after this item."""
+    item: EvaluatedItem
+    columns: Any
+    """An Arrow batch; None where no record of the batch can be used."""
+
+
+def _take_items(
+    stream: Stream, start: _StreamPosition, evaluation: Evaluation, *, workers: int, batch: int
+) -> Iterator[_TakenItem]:
+    """The items of a stream from `start` on; they are evaluated by the workers, in order.
+
+    `batch` is the largest number of items that a worker gets at a time.
     """
     rest = islice(stream, start.items, None)
     head = list(islice(rest, workers))
@@ -261,56 +273,26 @@ def _take_items(
     if not head:
         return
     # Records need no worker, unless their images are opened: they would only be sent to another process and back.
-    is_work = look is not None or any(map(callable, head))
+    is_work = evaluation.look is not None or any(map(callable, head))
     workers = min(workers, len(head)) if is_work else 1
-    batches = _make_batches(chain(head, rest), batch if workers > 1 else 1)
-    evaluated = in_order(partial(_evaluate, faults, place, joined, look), batches, workers=workers)
-    for number, found in enumerate(chain.from_iterable(evaluated), start=start.items):
-        begin = start.inner if number == start.items else 0
-        for inner, item in enumerate(found[begin:], start=begin + 1):
-            # The position after this item.
-            yield (
-                (_StreamPosition(number + 1) if inner == len(found) else _StreamPosition(number, inner)),
-                item,
-            )
+    kind, number = get_kind(evaluation.brings), start.items
+    for evaluated in in_order(evaluation, _make_batches(chain(head, rest), batch), workers=workers):
+        columns = unpack_records(kind, evaluated.columns) if evaluated.columns else None
+        for found in evaluated.found:
+            begin = start.inner if number == start.items else 0
+            for inner, item in enumerate(found[begin:], start=begin + 1):
+                is_last = inner == len(found)
+                position = _StreamPosition(number + 1) if is_last else _StreamPosition(number, inner)
+                yield _TakenItem(position, item, columns)
+            number += 1
 
 
-def _make_batches(items: Iterable[Item | Call], size: int) -> Iterator[list[Item | Call]]:
-    rest = iter(items)
-    while batch := list(islice(rest, size)):
+def _make_batches(items: Iterable[Item | Call], largest: int) -> Iterator[list[Item | Call]]:
+    """Batches that grow with what came before, up to a size."""
+    rest, taken = iter(items), 0
+    while batch := list(islice(rest, min(largest, 1 + taken // _BATCH_SHARE))):
         yield batch
-
-
-def _evaluate(
-    faults: Callable[[Any], Iterable[str]],
-    place: str,
-    joined: Sequence[JoinedSource],
-    look: LookAtImages | None,
-    batch: Iterable[Item | Call],
-) -> list[list[CheckedItem]]:
-    """The items that each of several calls gives, with what is joined to them, each record and its images checked."""
-    evaluated = []
-    for item in batch:
-        found = list(item()) if callable(item) else [item]
-        if joined:
-            found = [add_joined(joined, one) for one in found]
-        checked = [_check_record(faults, place, one) for one in found]
-        evaluated.append([CheckedItem(one) if look is None else look(one) for one in checked])
-    return evaluated
-
-
-def _check_record(faults: Callable[[Any], Iterable[str]], place: str, item: Item) -> Item:
-    """The record, or the reason why it cannot be stored."""
-    if isinstance(item, Skipped):
-        return item
-    used = item.item if isinstance(item, WithImages) else item
-    record = used.record if isinstance(used, Repaired) else used
-    fault = next(iter(faults(record)), None)
-    if fault is None:
-        return item
-    target = (record.target if isinstance(record, Case) else None) or ""
-    study = record.study if isinstance(record, Case) else record.id
-    return Skipped(place=f"{place}: {record.id}", reason=fault, kind="record", study=study, target=target)
+        taken += len(batch)
 
 
 # ---- writing --------------------------------------------------------------------------------------------------------
@@ -346,8 +328,6 @@ class _State:
     """Images so far, to find those that come again."""
     digests: list[tuple[str, str, bytes]] = field(default_factory=list)
     """Study, image and checksum of the pixels, of the part that is being read."""
-    files: dict[str, bytes] = field(default_factory=dict)
-    """Image files of the last record that was read, to be written before the record."""
     indexes: list[JoinIndex] = field(default_factory=list)
     joined: dict[str, list[int]] = field(default_factory=dict)
     """Rows that were joined in the part that is being read, by source."""
@@ -365,26 +345,27 @@ class _State:
         self.add_joined(self.joined, self.images_joined)
         self.joined, self.images_joined, self.defective, self.digests = {}, Counter(), [], []
 
-    def find_repeated(self, checked: CheckedItem, place: str) -> CheckedItem:
+    def find_repeated(self, item: EvaluatedItem, job: Job) -> EvaluatedItem:
         """The item with those of its images that were seen before, in this study or another."""
-        result, study = checked.plausibility, checked.study
-        if result is None or isinstance(checked.item, Skipped) or not result.digests:
-            return checked
-        repeated = self.seen.find_repeated(study, result.digests)
+        outcome, result = item
+        if result is None or isinstance(outcome, Skipped) or not result.digests:
+            return item
+        repeated = self.seen.find_repeated(outcome.id, result.digests)
         if repeated:
-            checked = checked.add_problems(repeated, place)
-        if not isinstance(checked.item, Skipped):
-            self.seen.add(study, result.digests)
-            self.digests += [(study, image, digest) for image, digest in result.digests]
-        return checked
+            result = result._replace(problems=(*result.problems, *repeated))
+            if job.implausible == "exclude":
+                return EvaluatedItem(leave_out(outcome.id, repeated[0], str(job.path)), result)
+        self.seen.add(outcome.id, result.digests)
+        self.digests += [(outcome.id, image, digest) for image, digest in result.digests]
+        return EvaluatedItem(outcome, result)
 
-    def count_joined(self, study: Study) -> None:
+    def count_joined(self, study: EvaluatedRecord) -> None:
         """Note which rows of joined sources belong to a study that is kept."""
         if study.images:
-            self.first_image = self.first_image or study.images[0].key
+            self.first_image = self.first_image or study.images[0][0]
         for index in self.indexes:
-            for image in study.images:
-                start, end = find_rows(index.source.index_file, image)
+            for key, _ in study.images:
+                start, end = find_rows(index.source.index_file, key)
                 self.joined.setdefault(index.source.name, []).extend(range(start, end))
                 self.images_joined[index.source.name] += start < end
 
@@ -413,7 +394,7 @@ def run_import(
     job: Job, on_error: OnError, workers: int, stream: Stream, progress: Callable[[int], None]
 ) -> Imported:
     """Import a source; an interrupted import resumes, and a finished one is left as it is."""
-    with _build_indexes(job) as indexes:
+    with collect_rarely(), _build_indexes(job) as indexes:
         state = _State(indexes=indexes)
         return _run_import(job, state, stream, on_error=on_error, workers=workers, progress=progress)
 
@@ -438,24 +419,19 @@ def _run_import(
     progress: Callable[[int], None],
 ) -> Imported:
     sets: Any = study_sets if job.source.brings == "studies" else benchmarks
-    kind = study_sets.STUDIES if job.source.brings == "studies" else benchmarks.CASES
+    kind = get_kind(job.source.brings)
     create: Any = study_sets.create_studies if sets is study_sets else benchmarks.create_benchmark
-    joined = [index.source for index in state.indexes]
+    evaluation = Evaluation(
+        source=job.source.name, brings=job.source.brings, place=str(job.path),
+        joined=[index.source for index in state.indexes], look=job.look_at_images(),
+    )  # fmt: skip
 
-    def read_records() -> Iterator["Study | Case"]:
-        taken = _take_items(
-            stream,
-            state.place,
-            kind.faults,
-            place=str(job.path),
-            workers=workers,
-            batch=1 if job.source.image_root == "out" else BATCH,
-            joined=joined,
-            look=job.look_at_images(),
-        )
+    def read_records() -> Iterator[_KeptRecord]:
+        batch = 1 if job.source.image_root == "out" else BATCH
+        taken = _take_items(stream, state.place, evaluation, workers=workers, batch=batch)
         return _keep_records(job, taken, state, on_error, progress)
 
-    records: Iterator[Study | Case] | None = None
+    records: Iterator[_KeptRecord] | None = None
     if read_marker(job.out) is None and not (job.out / kind.layout.file).exists():
         # A source without a record that can be used leaves no directory behind.
         records, is_usable = _look_ahead(read_records())
@@ -474,16 +450,16 @@ def _run_import(
             records, is_usable = _look_ahead(read_records())
             if not is_usable and not state.parts:
                 return _count_unusable(job, state)
-        rest = _copy_images(records, job) if job.copy_images else _write_images(records, job, state)
-        with _PartWriter(job.out, build.write_part, state.parts) as writer:
+        rest = _copy_images(records, job) if job.copy_images else _write_images(records, job)
+        with _PartWriter(job.out, build.write_packed_part, state.parts) as writer:
             while chunk := list(islice(rest, PART_SIZE)):
-                ids = [record.id for record in chunk] if job.source.second_id else []
+                ids = [kept.record.id for kept in chunk] if job.source.second_id else []
                 note = _Note(
                     place=state.place, counts=state.part, ids=ids, joined=state.joined,
                     images_joined=dict(state.images_joined), first_image=state.first_image,
                     defective=state.defective, digests=state.digests,
                 )  # fmt: skip
-                writer.write(chunk, note)
+                writer.write(_slice_columns(chunk), note)
                 state.close_part()
         state.close_part()
         state.finish_joins()
@@ -516,22 +492,57 @@ class _PartWriter:
         if error[0] is None:
             self._finish()
 
-    def write(self, records: "list[Study | Case]", note: _Note) -> None:
+    def write(self, batches: Sequence[Any], note: _Note) -> None:
         """Begin to write the next part; the one before is finished first."""
         self._finish()
-        self._last = self._thread.submit(self._write, records, note)
+        self._last = self._thread.submit(self._write, batches, note)
 
     def _finish(self) -> None:
         if self._last is not None:
             self._last.result()
 
-    def _write(self, records: "list[Study | Case]", note: _Note) -> None:
+    def _write(self, batches: Sequence[Any], note: _Note) -> None:
         index = len(self._parts)
-        self._parts.append(self._write_part(index, records))
+        self._parts.append(self._write_part(index, batches))
         _write_note(self._out, index, note)
 
 
-def _look_ahead(records: Iterator["Study | Case"]) -> tuple[Iterator["Study | Case"], bool]:
+class _KeptRecord(NamedTuple):
+    """A record to be written."""
+
+    record: EvaluatedRecord
+    columns: Any
+    """The Arrow batch that holds it."""
+    has_new_id: bool = False
+    """Whether its id is not the one in its columns, which another record has."""
+
+
+def _slice_columns(records: Sequence[_KeptRecord]) -> list[Any]:
+    """The rows of records: slices of their batches, as long as they follow each other there."""
+    slices = []
+    first = 0
+    for number, kept in enumerate(records, start=1):
+        following = records[number] if number < len(records) else None
+        if (
+            following is None
+            or following.columns is not kept.columns
+            or following.record.row != kept.record.row + 1
+            or following.has_new_id
+            or kept.has_new_id
+        ):
+            rows = kept.columns.slice(records[first].record.row, number - first)
+            slices.append(_replace_id(rows, kept.record.id) if kept.has_new_id else rows)
+            first = number
+    return slices
+
+
+def _replace_id(row: Any, name: str) -> Any:  # noqa: ANN401 - pyarrow has no types
+    """One row with another id."""
+    columns = [pa.array([name]) if field.name == "id" else row.column(field.name) for field in row.schema]
+    return pa.RecordBatch.from_arrays(columns, schema=row.schema)
+
+
+def _look_ahead(records: Iterator[_KeptRecord]) -> tuple[Iterator[_KeptRecord], bool]:
     """The same records, and whether there is one; reads up to the first."""
     first = list(islice(records, 1))
     return chain(first, records), bool(first)
@@ -547,103 +558,93 @@ def _count_unusable(job: Job, state: _State) -> Imported:
 
 def _keep_records(
     job: Job,
-    taken: Iterator[tuple[_StreamPosition, CheckedItem]],
+    taken: Iterator[_TakenItem],
     state: _State,
     on_error: OnError,
     progress: Callable[[int], None],
-) -> Iterator["Study | Case"]:
+) -> Iterator[_KeptRecord]:
     """The records that are used; counts all of them."""
-    expected = Study if job.source.brings == "studies" else Case
     if state.counts.kept == job.limit:
         return
-    for place, checked in taken:
+    for position, item, columns in taken:
         progress(1)
         state.part.records += 1
-        checked = state.find_repeated(checked, str(job.path))  # noqa: PLW2901 - the same item, with what is found only here
-        item = checked.item
-        if checked.plausibility is not None:
-            state.part.add_plausibility(checked.plausibility, checked.describe_action)
-        if isinstance(item, Skipped):
+        record, plausibility = state.find_repeated(item, job)
+        if plausibility is not None:
+            state.part.add_plausibility(plausibility, partial(describe_action, job.implausible))
+        if isinstance(record, Skipped):
             if on_error == "stop":
-                raise SourceError(item.message)
-            state.part.skipped.append(item)
+                raise SourceError(record.message)
+            state.part.skipped.append(record)
             continue
-        state.files = {}
-        if isinstance(item, WithImages):
-            state.files, item = dict(item.files), item.item
-        record = item.record if isinstance(item, Repaired) else item
-        if not isinstance(record, expected):
-            raise TypeError(
-                f"the reader of {job.source.name} yields {type(record).__name__}, but brings {job.source.brings}"
-            )
-        defects = dict(item.defects) if isinstance(item, Repaired) else {}
-        if job.source.second_id is not None:
-            record = _make_id_unique(record, state.ids, defects, job.source.second_id)
-        state.part.add(record)
-        if isinstance(record, Study):
+        name, found, defect = record.id, record.defects, job.source.second_id
+        if defect is not None:
+            name = _make_id_unique(record.id, state.ids)
+        has_new_id = name != record.id
+        if has_new_id and defect is not None:
+            found = found or RecordDefects()
+            found = found._replace(times={**found.times, defect: found.times.get(defect, 0) + 1})
+            record = record._replace(id=name)
+        state.part.add(record.counts)
+        if job.source.brings == "studies":
             state.count_joined(record)
-        if isinstance(item, Repaired) or defects:
-            repaired = item if isinstance(item, Repaired) else Repaired(record=record, number=0, defects={})
-            _count_defects(job, state, record.id, repaired, defects)
-        state.place = place
-        yield record
+        if found is not None:
+            _count_defects(job, state, name, found)
+        state.place = position
+        yield _KeptRecord(record, columns, has_new_id)
         if state.counts.kept + state.part.kept == job.limit:
             return
 
 
-def _count_defects(job: Job, state: _State, name: str, item: Repaired, defects: Mapping[str, int]) -> None:
+def _count_defects(job: Job, state: _State, name: str, defects: RecordDefects) -> None:
     """Count the defects of a record, and note where each stands."""
-    found = list(list_places(defects, item.places, item.place))
+    found = list(list_places(defects.times, defects.places, defects.place))
     own = state.counts.records + state.part.records  # of a record that is a file of its own
+    file, number = defects.place
     numbered = (
-        (defect, own if place.file == item.file and not item.number else place.number, times)
+        (defect, own if place.file == file and not number else place.number, times)
         for defect, place, times in found
     )
-    state.part.add_defects(numbered, item.unmapped)
+    state.part.add_defects(numbered, defects.unmapped)
     state.defective.extend(
         DefectiveRecord(defect, times, name, job.name_file(place.file), place.number)
         for defect, place, times in found
     )
 
 
-def _make_id_unique(
-    record: "Study | Case", ids: set[str], defects: dict[str, int], defect: str
-) -> "Study | Case":
-    """The record with a unique id: the second "a" becomes "a-2"."""
-    if record.id in ids:
-        defects[defect] = defects.get(defect, 0) + 1
-        number = 2
-        while (name := f"{record.id}-{number}") in ids:
-            number += 1
-        record = msgspec.structs.replace(record, id=name)
-    ids.add(record.id)
-    return record
+def _make_id_unique(name: str, ids: set[str]) -> str:
+    """An id that no record had before: the second "a" becomes "a-2"."""
+    unique, number = name, 1
+    while unique in ids:
+        number += 1
+        unique = f"{name}-{number}"
+    ids.add(unique)
+    return unique
 
 
-def _copy_images(records: Iterable["Study | Case"], job: Job) -> Iterator["Study | Case"]:
+def _copy_images(records: Iterable[_KeptRecord], job: Job) -> Iterator[_KeptRecord]:
     """The same records; the images of each are copied before it is yielded."""
     folder = job.image_folder
     assert folder is not None  # noqa: S101 - `Job.check` has refused it
     root = folder.resolve()
-    for record in records:
-        for image in record.images:
+    for kept in records:
+        for key, digest in kept.record.images:
             try:
-                original = inside(root, image.key)
+                original = inside(root, key)
             except ValueError as error:
-                raise ImageError(f"{folder / image.key}: {error}") from error
-            _copy_image(original, job.out / IMAGES / image.key, image.sha256)
-        yield record
+                raise ImageError(f"{folder / key}: {error}") from error
+            _copy_image(original, job.out / IMAGES / key, digest)
+        yield kept
 
 
-def _write_images(records: Iterable["Study | Case"], job: Job, state: _State) -> Iterator["Study | Case"]:
+def _write_images(records: Iterable[_KeptRecord], job: Job) -> Iterator[_KeptRecord]:
     """The same records; images that the reader made are written before their record is yielded."""
-    for record in records:
-        for key, content in state.files.items():
+    for kept in records:
+        for key, content in kept.record.files.items():
             path = inside((job.out / IMAGES).resolve(), key)
             if not (path.is_file() and path.read_bytes() == content):
                 write_bytes(path, content)
-        state.files = {}
-        yield record
+        yield kept._replace(record=kept.record._replace(files={})) if kept.record.files else kept
 
 
 def _copy_image(original: Path, copy: Path, digest: str | None) -> None:

@@ -73,6 +73,49 @@ def write_table_part(
     return _write(kind, directory, file, table, fingerprint)
 
 
+def pack_records(kind: Kind[R, M], records: Sequence[R], place: str) -> bytes:
+    """Records as columns, which cost little to send to the process that writes them.
+
+    Args:
+        kind: Kind of the records.
+        records: One record or more.
+        place: Where they come from, for messages.
+    """
+    (batch,) = _convert(kind, place, records).to_batches()
+    content: bytes = batch.serialize().to_pybytes()
+    return content
+
+
+def unpack_records(kind: Kind[R, M], content: bytes) -> Any:  # noqa: ANN401 - pyarrow has no types
+    """The Arrow batch of records that `pack_records` has packed."""
+    return pa.ipc.read_record_batch(pa.py_buffer(content), kind.schema)
+
+
+def write_packed_part(
+    kind: Kind[R, M],
+    directory: Path,
+    index: int,
+    batches: Iterable[Any],
+    *,
+    fingerprint: str,
+) -> PartInfo:
+    """As `write_part`, from the batches of `unpack_records` or slices of them.
+
+    The bytes are those of `write_part` for the same records, however the batches divide them.
+    """
+    table = pa.Table.from_batches(batches, kind.schema)
+    blocks = [_copy_block(table.slice(first, _BLOCK)) for first in range(0, table.num_rows, _BLOCK)]
+    file = part_file(kind.layout, index)
+    return _write(kind, directory, file, _join_blocks(kind, blocks), fingerprint)
+
+
+def _copy_block(rows: Any) -> Any:  # noqa: ANN401 - pyarrow has no types
+    """Rows in memory of their own: the size of a slice, on which row groups depend, includes bits of other rows."""
+    return pa.Table.from_arrays(
+        [column.combine_chunks() for column in rows.itercolumns()], schema=rows.schema
+    )
+
+
 def _write(kind: Kind[R, M], directory: Path, file: str, table: Any, fingerprint: str) -> PartInfo:  # noqa: ANN401
     metadata = {_SCHEMA_KEY: kind.schema_version.encode(), _FINGERPRINT_KEY: fingerprint.encode()}
     manifest = directory / kind.layout.file
@@ -139,24 +182,31 @@ def _make_table(kind: Kind[R, M], file: str, records: Iterable[R]) -> Any:  # no
     """A table of the records, converted a block at a time."""
     tables, stream, first = [], iter(records), 0
     while group := list(islice(stream, _BLOCK)):
-        tables.append(_make_group_table(kind, file, group, first))
+        tables.append(_convert(kind, file, group, first))
         first += len(group)
         # Freed before the next block is made, which then uses memory that is still in the processor's caches.
         group.clear()
-    return pa.concat_tables(tables) if tables else kind.schema.empty_table()
+    return _join_blocks(kind, tables)
 
 
-def _make_group_table(kind: Kind[R, M], file: str, records: Sequence[R], first: int) -> Any:  # noqa: ANN401
+def _join_blocks(kind: Kind[R, M], blocks: Sequence[Any]) -> Any:  # noqa: ANN401 - pyarrow has no types
+    return pa.concat_tables(blocks) if blocks else kind.schema.empty_table()
+
+
+def _convert(kind: Kind[R, M], place: str, records: Sequence[R], first: int | None = None) -> Any:  # noqa: ANN401
+    """A table of the records; `first` is the number of the first row in the file that messages name, if in one."""
     # Records are not checked when they are made, so the writer is where a wrong value is caught.
     try:
         return to_table(kind.record, records)
     except Misfit as misfit:
-        for number, record in enumerate(records, start=first):
+        for number, record in enumerate(records):
             fault = _find_type_problem(kind, record)
             if fault:
-                named = f"{kind.noun} {getattr(record, 'id', None)!r}"
-                raise kind.error(f"{file}: row {number}, {named}: {fault}") from misfit
-        raise kind.error(f"{file}: {misfit}") from misfit
+                row = "" if first is None else f"row {first + number}, "
+                raise kind.error(
+                    f"{place}: {row}{kind.noun} {getattr(record, 'id', None)!r}: {fault}"
+                ) from misfit
+        raise kind.error(f"{place}: {misfit}") from misfit
 
 
 def _find_type_problem(kind: Kind[R, M], record: R) -> str | None:

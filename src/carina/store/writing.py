@@ -72,6 +72,10 @@ class SetBuild(Generic[R, M]):
         """As `Writer.write_part`."""
         return self.writer.write_part(self.directory, index, records, fingerprint=self.fingerprint)
 
+    def write_packed_part(self, index: int, batches: Iterable[Any]) -> PartInfo:
+        """As `Writer.write_packed_part`."""
+        return self.writer.write_packed_part(self.directory, index, batches, fingerprint=self.fingerprint)
+
     def complete_part(
         self, index: int, make: Callable[[], Iterable[R]], *, rows: int | None = None
     ) -> PartInfo:
@@ -248,6 +252,12 @@ class Writer(Generic[R, M]):
     ) -> PartInfo:
         """As `write_part`, from an Arrow table with exactly the kind's schema: for rows by the million."""
         return part_files.write_table_part(self.kind, directory, index, table, fingerprint=fingerprint)
+
+    def write_packed_part(
+        self, directory: Path, index: int, batches: Iterable[Any], *, fingerprint: str
+    ) -> PartInfo:
+        """As `write_part`, for records that other processes have packed with `carina.store.parts.pack_records`."""
+        return part_files.write_packed_part(self.kind, directory, index, batches, fingerprint=fingerprint)
 
     def finished_part(self, directory: Path, index: int, *, fingerprint: str) -> PartInfo | None:
         """A part that an earlier call finished; None where it is missing, damaged or made in another way."""

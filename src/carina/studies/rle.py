@@ -171,13 +171,15 @@ _MOST_ENCODED: Final = 1024
 
 
 def _encode_box(columns: range, rows: range, height: int, width: int) -> str:
-    gap, start = height - len(rows), columns.start * height + rows.start
-    if gap == 0 or len(columns) == 1:
-        runs, zeros, before = [start, len(rows) * len(columns)], 0, 0
+    left, right, top, bottom = columns.start, columns.stop, rows.start, rows.stop
+    across, down = right - left, bottom - top
+    gap, rest = height - down, height * (width - right + 1) - bottom
+    start = _encode_number(left * height + top)
+    if gap == 0 or across == 1:
+        numbers, before = start + _encode_number(down * across), 0
     else:
-        runs, zeros, before = [start, len(rows), gap], 2 * len(columns) - 3, gap
-    rest = height * width - (columns.stop - 1) * height - rows.stop
-    numbers = "".join(map(_encode_number, runs)) + "0" * zeros
+        zeros = "0" * (2 * across - 3)
+        numbers, before = start + _encode_number(down) + _encode_number(gap) + zeros, gap
     return numbers + _encode_number(rest - before) if rest else numbers
 
 
@@ -187,11 +189,9 @@ def encode_empty(height: int, width: int) -> str:
 
 
 def _encode_number(number: int) -> str:
-    characters = ""
-    while not -512 <= number < 512:
-        characters += _TWO_DIGITS[number & 1023]
-        number >>= 10
-    return characters + _LAST_DIGITS[number]
+    if -512 <= number < 512:
+        return _LAST_DIGITS[number]
+    return _TWO_DIGITS[number & 1023] + _encode_number(number >> 10)
 
 
 def _encode_small_number(number: int) -> str:

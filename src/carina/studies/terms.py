@@ -200,7 +200,7 @@ def list_nearest_terms(name: str) -> tuple[str, ...]:
         (('pneumonia',), (), ())
     """
     kinds: tuple[Kind, ...] = ("finding", "device")
-    if any(is_known_name(name, kind) for kind in kinds):
+    if is_known_name(name, "finding") or is_known_name(name, "device"):
         return ()
     near = (nearest_term(name, kind=kind) for kind in kinds)
     # A name that is that of anatomy, or a synonym of what was recorded under its own name, is no spelling mistake.
