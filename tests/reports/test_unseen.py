@@ -3,7 +3,7 @@
 import pytest
 
 from carina.reports import read_report
-from carina.reports.unseen import find_unseen
+from carina.reports.unseen import find_unseen, is_seen_elsewhere
 
 EARLIER, OTHER, VIEW = "an earlier study", "another examination", "a view that is not shown"
 
@@ -90,3 +90,25 @@ def test_what_remains_doubtful_is_neither_present_nor_unchanged(word):
 def test_the_place_of_a_tip_ends_before_the_change_of_its_position():
     (line,) = read_report("PICC with its tip in the right atrium in stable position.").devices
     assert line.site == "in the right atrium"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("The nodule is only seen on the lateral view.", True),
+        ("A nodule is seen on CT.", True),
+        ("PA and lateral views show a nodule.", False),
+        ("Frontal (on two cassettes) and lateral views show a nodule.", False),
+        ("The nodule is unchanged since the prior CT.", False),
+        ("Nodule, for which chest CT is recommended.", False),
+        ("There is a nodule.", False),
+    ],
+)
+def test_what_was_perhaps_seen_on_another_view_alone_is_recognised(sentence, expected):
+    assert is_seen_elsewhere(sentence, views=("PA",)) is expected
+    assert not is_seen_elsewhere(sentence, views=("PA", "lateral")) or "CT" in sentence
+
+
+def test_both_views_are_one_of_which_the_projection_is_not_known():
+    assert not is_seen_elsewhere("PA and lateral views show a nodule.", views=("unknown",))
+    assert is_seen_elsewhere("The lateral view shows a nodule.", views=("unknown",))

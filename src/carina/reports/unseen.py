@@ -50,6 +50,7 @@ _VIEW: Final = re.compile(
     r"|\b(?:on|in) (?:the )?(lateral|frontal|oblique|decubitus)\b(?=[\s.,;)]*(?:$|[.,;)]))",
     re.IGNORECASE,
 )
+_VIEW_WORD: Final = re.compile(r"\b(lateral|frontal|pa|ap)\b", re.IGNORECASE)
 _FRONTAL: Final = frozenset({"pa", "ap", "frontal"})
 _NAMES: Final[dict[View, str]] = {"PA": "frontal", "AP": "frontal"}
 """What sentences call the views."""
@@ -88,6 +89,35 @@ def find_unseen(
     if found.views and not found.views <= {_NAMES.get(view, view) for view in views}:
         return "a view that is not shown"
     return None
+
+
+def is_seen_elsewhere(sentence: str, *, views: Collection[View]) -> bool:
+    """Whether what a sentence states was seen on another view or in another examination, and perhaps only there.
+
+    Who compares with an earlier study has looked at the images as well, and so has who names a view that is shown.
+
+    Args:
+        sentence: One sentence of a report.
+        views: Views of the images that are shown.
+
+    Example:
+        >>> is_seen_elsewhere("There is a nodule on the lateral view.", views=("PA",))
+        True
+        >>> is_seen_elsewhere("PA and lateral views show a nodule.", views=("PA",))
+        False
+    """
+    if not (_VIEW.search(sentence) or _OTHER.search(sentence)):
+        return False  # most sentences: the rest takes many times as long
+    found = _read(sentence)
+    if found.advises:
+        return False
+    if found.views:
+        # "Frontal (on two cassettes) and lateral views" are both.
+        words = {word.lower() for word in _VIEW_WORD.findall(sentence)}
+        named = found.views | {"frontal" if word in _FRONTAL else word for word in words}
+        shown = {_NAMES.get(view, view) for view in views}
+        return named.isdisjoint(shown) and not ("unknown" in shown and named >= {"frontal", "lateral"})
+    return found.examination and not (found.compares or found.changes)
 
 
 class _Spoken(NamedTuple):
