@@ -216,6 +216,23 @@ def test_a_place_that_is_spared_is_no_place_of_the_finding(text: str) -> None:
     assert (location.side, location.zones, location.site) == ("bilateral", (), None)
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Left opacity noted, not visualized on prior.", ["present"]),
+        ("This opacity was not seen on the previous CT.", ["present"]),
+        ("An opacity is seen on the PA view, not seen on the lateral view.", ["present"]),
+        ("The opacity is not seen on the lateral view.", []),
+        ("The opacity is not seen on the current study.", ["absent"]),
+        ("The opacity is not seen in the lateral costophrenic angle.", ["absent"]),
+        ("The opacity seen on the prior study is not seen.", ["absent"]),
+    ],
+)
+def test_what_another_study_or_view_does_not_show_is_not_denied(text: str, expected: list[str]) -> None:
+    found = [each.certainty for each in read_report(text).findings if each.name == "lung opacity"]
+    assert found == expected
+
+
 def test_appearance_and_distribution_are_read() -> None:
     found = finding("Multifocal patchy consolidation with air bronchograms.", "consolidation")
     assert (found.distribution, set(found.appearance)) == ("multifocal", {"patchy", "air bronchograms"})

@@ -35,10 +35,18 @@ _NONE_THERE: Final = re.compile(
 _EARLIER: Final = re.compile(
     r"\b(?:prior|previous|earlier|preceding|comparison) (?:\w+ )?"
     r"(?:stud|exam|film|radiogra|image|imaging|x-?ray|report)"
-    r"|\b(?:previously|earlier) (?:seen|noted|described|identified|reported|visuali[sz]ed|demonstrated)\b",
+    r"|\b(?:previously|earlier) (?:seen|noted|described|identified|reported|visuali[sz]ed|demonstrated)\b"
+    r"|\b(?:on|from|since|than) (?:the )?priors?\s*(?:[.,;)]|$)",
     re.IGNORECASE,
 )
 """Names an earlier study, also within a phrase of the lexicon: "similar to the prior study"."""
+_COURSE: Final = re.compile(
+    r"\b(?:again|interval|interim|now|persistently|recurrent|continues? to)\b"
+    r"|\b(?:in|de)creased? in (?:\w+ )?(?:size|number|extent|prominence|conspicuity|volume)\b"
+    r"|^\W*(?:(?:slightly|mildly|markedly|minimally) )?(?:increased|decreased|improved|worsened)\W*$",
+    re.IGNORECASE,
+)
+"""Words of a course, which no single image shows, whatever they stand beside: "interval pacemaker placed"."""
 _OTHER: Final = re.compile(
     r"\b(?:on|by|from|in|with|to|of|per) (?:\w+ ){0,4}?"
     r"(?:ct|cta|mri|mr|pet|ultrasound|sonogra\w+|mammogra\w+|echocardiogra\w+|angiogra\w+|scan|tomogra\w+)\b",
@@ -151,7 +159,7 @@ def _read(sentence: str) -> _Spoken:
 def _compares(sentence: str, words: list[Word], items: list[Item]) -> bool:
     if _NONE_THERE.search(sentence):
         return False
-    if DATE.search(sentence) or _EARLIER.search(sentence):
+    if DATE.search(sentence) or _EARLIER.search(sentence) or _COURSE.search(sentence):
         return True
     return any(
         role.kind == "prior" or (role.kind in _CHANGE and words[item.start].text not in _OF_ONE_IMAGE)
