@@ -6,7 +6,7 @@ import pytest
 from typer.testing import CliRunner
 
 from carina.cli import app
-from carina.sources import SOURCES, Source
+from carina.sources import SOURCES, Source, list_sources
 
 MADE = Source(
     name="made", title="Made here", needs="Nothing.", licence="CC0 [any use]", truth=("masks", "report")
@@ -69,6 +69,17 @@ def test_a_source_is_described_with_a_tree_of_its_files_and_an_example():
     assert lines[first + 4] == "    00000001_000.png"
     assert lines[-1] == "example: carina import nih PATH -o studies"
     assert json.loads(invoke("nih", "--json").stdout)["tree"].splitlines()[2] == "images/"
+
+
+@pytest.mark.parametrize("source", list_sources(), ids=lambda source: source.name)
+def test_every_source_says_what_it_needs_and_shows_a_tree_and_an_example(source):
+    """All but the phantom, which reads no files; an option is shown where there is one."""
+    lines = invoke(source.name).stdout.splitlines()
+    headings = {line.partition(":")[0].partition("\t")[0] for line in lines}
+    assert {"title", "brings", "needs", "licence", "truth"} <= headings
+    assert ("files" in headings) == (source.read is not None)
+    assert ("option" in headings) == bool(source.describe()["options"])
+    assert lines[-1].startswith(f"example: carina {'' if source.read is None else 'import '}{source.name} ")
 
 
 def test_an_unknown_source_is_bad_input():

@@ -183,6 +183,56 @@ def test_trends_are_read(text: str, trend: str | None) -> None:
     assert finding(text, "pleural effusion").trend == trend
 
 
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        (
+            "Left effusion resolved, right effusion unchanged.",
+            {("left", "absent", "resolved"), ("right", "present", "unchanged")},
+        ),
+        (
+            "Right effusion increased, left effusion decreased.",
+            {("right", "present", "worse"), ("left", "present", "improved")},
+        ),
+        ("Stable, small right effusion.", {("right", "present", "unchanged")}),
+    ],
+)
+def test_a_change_belongs_to_the_side_that_it_closes(text: str, expected: set[tuple[str, ...]]) -> None:
+    found = read_report(text).findings
+    assert {(side_of(each), each.certainty, each.trend) for each in found} == expected
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Bilateral opacities with relative sparing of the lung apices.",
+        "Bilateral opacities sparing the right apex.",
+        "Bilateral opacities, the right upper lobe is relatively spared.",
+    ],
+)
+def test_a_place_that_is_spared_is_no_place_of_the_finding(text: str) -> None:
+    location = finding(text, "lung opacity").location
+    assert location is not None
+    assert (location.side, location.zones, location.site) == ("bilateral", (), None)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Left opacity noted, not visualized on prior.", ["present"]),
+        ("This opacity was not seen on the previous CT.", ["present"]),
+        ("An opacity is seen on the PA view, not seen on the lateral view.", ["present"]),
+        ("The opacity is not seen on the lateral view.", []),
+        ("The opacity is not seen on the current study.", ["absent"]),
+        ("The opacity is not seen in the lateral costophrenic angle.", ["absent"]),
+        ("The opacity seen on the prior study is not seen.", ["absent"]),
+    ],
+)
+def test_what_another_study_or_view_does_not_show_is_not_denied(text: str, expected: list[str]) -> None:
+    found = [each.certainty for each in read_report(text).findings if each.name == "lung opacity"]
+    assert found == expected
+
+
 def test_appearance_and_distribution_are_read() -> None:
     found = finding("Multifocal patchy consolidation with air bronchograms.", "consolidation")
     assert (found.distribution, set(found.appearance)) == ("multifocal", {"patchy", "air bronchograms"})

@@ -3,7 +3,7 @@
 import pytest
 
 from carina.reports import read_report
-from carina.reports.unseen import find_unseen
+from carina.reports.unseen import find_unseen, is_seen_elsewhere
 
 EARLIER, OTHER, VIEW = "an earlier study", "another examination", "a view that is not shown"
 
@@ -19,6 +19,19 @@ EARLIER, OTHER, VIEW = "an earlier study", "another examination", "a view that i
         ("No residual pneumothorax.", EARLIER),
         ("The nodule was first seen on 3/4/2012.", EARLIER),
         ("A calcified granuloma is again seen.", EARLIER),
+        ("Interval left subclavian pacemaker placed in satisfactory position.", EARLIER),
+        ("No acute disease or significant interval change.", EARLIER),
+        ("Central vascularity is again accentuated.", EARLIER),
+        ("There continues to be some opacity at the left base.", EARLIER),
+        ("The lungs now appear clear.", EARLIER),
+        ("Pulmonary vasculature is persistently enlarged.", EARLIER),
+        ("Recurrent right pneumothorax.", EARLIER),
+        ("The right effusion is slightly increased in size.", EARLIER),
+        ("Marked increase in heart size.", EARLIER),
+        ("Increased.", EARLIER),
+        ("Opacity at the left base, not visualized on prior.", EARLIER),
+        ("Recommend short interval followup radiograph.", None),
+        ("Sequelae of prior granulomatous disease.", None),
         ("Right apical scarring, as noted on CT.", OTHER),
         ("The opacity is only seen on the lateral view.", VIEW),
         ("PA and lateral views of the chest were obtained.", VIEW),
@@ -90,3 +103,25 @@ def test_what_remains_doubtful_is_neither_present_nor_unchanged(word):
 def test_the_place_of_a_tip_ends_before_the_change_of_its_position():
     (line,) = read_report("PICC with its tip in the right atrium in stable position.").devices
     assert line.site == "in the right atrium"
+
+
+@pytest.mark.parametrize(
+    ("sentence", "expected"),
+    [
+        ("The nodule is only seen on the lateral view.", True),
+        ("A nodule is seen on CT.", True),
+        ("PA and lateral views show a nodule.", False),
+        ("Frontal (on two cassettes) and lateral views show a nodule.", False),
+        ("The nodule is unchanged since the prior CT.", False),
+        ("Nodule, for which chest CT is recommended.", False),
+        ("There is a nodule.", False),
+    ],
+)
+def test_what_was_perhaps_seen_on_another_view_alone_is_recognised(sentence, expected):
+    assert is_seen_elsewhere(sentence, views=("PA",)) is expected
+    assert not is_seen_elsewhere(sentence, views=("PA", "lateral")) or "CT" in sentence
+
+
+def test_both_views_are_one_of_which_the_projection_is_not_known():
+    assert not is_seen_elsewhere("PA and lateral views show a nodule.", views=("unknown",))
+    assert is_seen_elsewhere("The lateral view shows a nodule.", views=("unknown",))

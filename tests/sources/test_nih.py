@@ -185,6 +185,13 @@ def test_the_reread_counts_more_than_labels_of_a_narrower_name(labels, answers, 
     assert (present, counted.get("conflict", 0)) == expected
 
 
+@pytest.mark.parametrize(("label", "answer"), [("Pneumothorax", "NO"), ("Fibrosis", "YES")])
+def test_the_reread_counts_more_than_a_label_of_the_same_name(label, answer, folder, tmp_path):
+    study, _ = reread(folder, tmp_path, label, f"NO,{answer},NO,NO")
+    assert certainty_of(study, "pneumothorax") == ("present" if answer == "YES" else "absent")
+    assert study.assessed.disputed == ()
+
+
 def test_a_box_of_what_the_reread_denies_is_left_out_and_counted(folder, tmp_path):
     google = write_text(
         tmp_path / "google.csv",

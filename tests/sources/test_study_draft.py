@@ -100,6 +100,24 @@ def test_what_equally_trusted_statements_call_present_and_absent_is_disputed(dra
     assert certainty_of(study, "mass") is certainty_of(study, "pleural effusion") is None
 
 
+def test_no_finding_beside_a_finding_in_dispute_says_nothing(draft):
+    """One of two statements says that there is a mass: so nobody knows that there is no edema."""
+    draft.state("Mass")
+    draft.state("Mass", "absent")
+    draft.state_no_finding(("Mass", "Edema"))
+    study, defects = finished(draft)
+    assert [certainty_of(study, name) for name in ("mass", "edema")] == [None, None]
+    assert defects["conflict"] == 2
+
+
+def test_no_finding_stands_beside_a_device_in_dispute(draft):
+    draft.state("Pacemaker")
+    draft.state("Pacemaker", "absent")
+    draft.state_no_finding(("Mass",))
+    study, _ = finished(draft)
+    assert certainty_of(study, "mass") == "absent"
+
+
 def test_a_statement_of_lower_rank_does_not_dispute_one_of_a_higher(draft):
     draft.state("Mass", "absent")
     draft.rank = 1

@@ -59,6 +59,6 @@ def _print(source: "Source") -> None:
     if described["options"]:
         rows = [(o["option"], o["takes"], o["default"] or "", o["help"]) for o in described["options"]]
         print_table(("option", "takes", "default", "meaning"), rows)
-    if source.read is not None:
-        out = "studies" if source.brings == "studies" else "bench"
-        print_line(f"example: carina import {source.name} PATH -o {out}")
+    out = "studies" if source.brings == "studies" else "bench"
+    command = source.name if source.read is None else f"import {source.name} PATH"
+    print_line(f"example: carina {command} -o {out}")

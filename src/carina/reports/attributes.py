@@ -41,6 +41,9 @@ PLACE_WORDS: Final = SIDE_WORDS | word_set(
 POSITION_WORDS: Final = word_set("position positions place location")
 REACH_OF_COMPARATIVE: Final = 4
 """Words behind a comparative in which its place is looked for."""
+SPARING: Final = word_set("sparing spares spare")
+REACH_OF_SPARING: Final = 4
+"""Words between such a word, or "spared", and the place that it speaks of: "sparing of both lung apices"."""
 DATING: Final = word_set("become now")
 """Words that, before a comparative, make it one of time."""
 SHOWING: Final = word_set(
@@ -95,7 +98,8 @@ def _find_changed(sentence: SentenceText, item: Item) -> list[Mention]:
             return sentence.find_listed_after(target)
     before = sentence.words[item.start - 1].text if item.start else ""
     target = sentence.find_described(item)
-    if target is not None and before not in ("is", "are", "has", "have", "been"):
+    is_closed = _closes_clause(sentence, item)
+    if target is not None and not is_closed and before not in ("is", "are", "has", "have", "been"):
         return [target]
     target = sentence.before(item.start)
     if target is not None:
@@ -104,6 +108,14 @@ def _find_changed(sentence: SentenceText, item: Item) -> list[Mention]:
         ]
     target = sentence.after(item.end)
     return [target] if target else []
+
+
+def _closes_clause(sentence: SentenceText, item: Item) -> bool:
+    """Whether a word of change ends what is said of the noun before it: "left effusion resolved, right one stable"."""
+    words, end = sentence.words, item.start
+    if item.end >= len(words) or words[item.end].text not in STOPS:
+        return False
+    return any(mention.end == end and mention.how == "named" for mention in sentence.mentions)
 
 
 def drop_partial_denials(sentence: SentenceText) -> None:
@@ -255,6 +267,8 @@ def add_places(sentence: SentenceText) -> None:
     for place in sentence.places:
         if any(m.start <= place.start and place.end <= m.end and m.how == "named" for m in sentence.mentions):
             continue
+        if _is_spared(sentence, place):
+            continue
         before = words[place.start - 1].text if place.start else ""
         if before == "the" and place.start > 1:
             before = words[place.start - 2].text
@@ -279,6 +293,15 @@ def add_places(sentence: SentenceText) -> None:
             target.places.append(place)
             for mention in _find_denied_with(sentence, target, place):
                 mention.places.append(place)
+
+
+def _is_spared(sentence: SentenceText, place: Place) -> bool:
+    """Whether a place is named because the finding is not there: "with relative sparing of the apices"."""
+    texts = [word.text for word in sentence.words]
+    if not SPARING.isdisjoint(texts[max(0, place.start - REACH_OF_SPARING) : place.start]):
+        return True
+    behind = texts[place.end : place.end + REACH_OF_SPARING]
+    return "spared" in behind and STOPS.isdisjoint(behind[: behind.index("spared")])
 
 
 def _find_denied_with(sentence: SentenceText, target: Mention, place: Place) -> list[Mention]:

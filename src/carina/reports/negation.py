@@ -11,6 +11,7 @@
 
 import re
 from collections.abc import Collection, Sequence
+from itertools import takewhile
 from typing import Final
 
 from carina.reports.phrases import Item, Word, word_set
@@ -23,6 +24,15 @@ STUDIES: Final = word_set(
     "prior priors previous previously earlier preceding last former before baseline comparison study studies "
     "radiograph radiographs film films exam examination image images imaging yesterday today outside old older"
 )
+ON_EARLIER: Final = re.compile(
+    r"previously\b|(?:on|in) (?:\w+ ){0,3}?(?:priors?|previous|earlier|preceding|comparison)\b"
+)
+ON_ONE_VIEW: Final = re.compile(
+    r"(?:on|in) (?:the )?(?:lateral|frontal|pa|ap|oblique)"
+    r"(?: (?:chest )?(?:view|film|radiograph|image|projection|exam|examination)s?)?"
+)
+REACH_OF_STUDY: Final = 6
+"""Words behind "not seen" in which a study or a view is looked for: "on the most recent prior"."""
 MOST_WORDS_BETWEEN: Final = 5
 """Largest number of words between an alternative and its "versus": enough for a place."""
 
@@ -36,8 +46,23 @@ def apply_denials(sentence: SentenceText) -> None:
             _make_absent(mention)
     for item, _ in sentence.of_kind("denied"):
         target = sentence.before(item.start)
+        behind = _read_place_of_denial(sentence, item)
+        if ON_EARLIER.match(behind):
+            continue  # "opacity, not visualized on prior": so it is there now
+        if ON_ONE_VIEW.fullmatch(behind):
+            # "A nodule, not seen on the lateral view" is there; of "effusion is not seen on the lateral view" nothing
+            # is known.
+            if target is not None and sentence.words[item.start - 1].text != ",":
+                target.past = True
+            continue
         for mention in sentence.find_listed_before(target) if target else _find_scope(sentence, item):
             _make_absent(mention)
+
+
+def _read_place_of_denial(sentence: SentenceText, cue: Item) -> str:
+    """The words behind "not seen" that may say on which images: "on the prior study"."""
+    texts = [word.text for word in sentence.words[cue.end : cue.end + REACH_OF_STUDY]]
+    return " ".join(takewhile(lambda word: word not in (",", ";", ".", "and", "but"), texts))
 
 
 def _make_absent(mention: Mention) -> None:

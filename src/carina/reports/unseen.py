@@ -35,10 +35,18 @@ _NONE_THERE: Final = re.compile(
 _EARLIER: Final = re.compile(
     r"\b(?:prior|previous|earlier|preceding|comparison) (?:\w+ )?"
     r"(?:stud|exam|film|radiogra|image|imaging|x-?ray|report)"
-    r"|\b(?:previously|earlier) (?:seen|noted|described|identified|reported|visuali[sz]ed|demonstrated)\b",
+    r"|\b(?:previously|earlier) (?:seen|noted|described|identified|reported|visuali[sz]ed|demonstrated)\b"
+    r"|\b(?:on|from|since|than) (?:the )?priors?\s*(?:[.,;)]|$)",
     re.IGNORECASE,
 )
 """Names an earlier study, also within a phrase of the lexicon: "similar to the prior study"."""
+_COURSE: Final = re.compile(
+    r"\b(?:again|interval|interim|now|persistently|recurrent|continues? to)\b"
+    r"|\b(?:in|de)creased? in (?:\w+ )?(?:size|number|extent|prominence|conspicuity|volume)\b"
+    r"|^\W*(?:(?:slightly|mildly|markedly|minimally) )?(?:increased|decreased|improved|worsened)\W*$",
+    re.IGNORECASE,
+)
+"""Words of a course, which no single image shows, whatever they stand beside: "interval pacemaker placed"."""
 _OTHER: Final = re.compile(
     r"\b(?:on|by|from|in|with|to|of|per) (?:\w+ ){0,4}?"
     r"(?:ct|cta|mri|mr|pet|ultrasound|sonogra\w+|mammogra\w+|echocardiogra\w+|angiogra\w+|scan|tomogra\w+)\b",
@@ -50,6 +58,7 @@ _VIEW: Final = re.compile(
     r"|\b(?:on|in) (?:the )?(lateral|frontal|oblique|decubitus)\b(?=[\s.,;)]*(?:$|[.,;)]))",
     re.IGNORECASE,
 )
+_VIEW_WORD: Final = re.compile(r"\b(lateral|frontal|pa|ap)\b", re.IGNORECASE)
 _FRONTAL: Final = frozenset({"pa", "ap", "frontal"})
 _NAMES: Final[dict[View, str]] = {"PA": "frontal", "AP": "frontal"}
 """What sentences call the views."""
@@ -90,6 +99,35 @@ def find_unseen(
     return None
 
 
+def is_seen_elsewhere(sentence: str, *, views: Collection[View]) -> bool:
+    """Whether what a sentence states was seen on another view or in another examination, and perhaps only there.
+
+    Who compares with an earlier study has looked at the images as well, and so has who names a view that is shown.
+
+    Args:
+        sentence: One sentence of a report.
+        views: Views of the images that are shown.
+
+    Example:
+        >>> is_seen_elsewhere("There is a nodule on the lateral view.", views=("PA",))
+        True
+        >>> is_seen_elsewhere("PA and lateral views show a nodule.", views=("PA",))
+        False
+    """
+    if not (_VIEW.search(sentence) or _OTHER.search(sentence)):
+        return False  # most sentences: the rest takes many times as long
+    found = _read(sentence)
+    if found.advises:
+        return False
+    if found.views:
+        # "Frontal (on two cassettes) and lateral views" are both.
+        words = {word.lower() for word in _VIEW_WORD.findall(sentence)}
+        named = found.views | {"frontal" if word in _FRONTAL else word for word in words}
+        shown = {_NAMES.get(view, view) for view in views}
+        return named.isdisjoint(shown) and not ("unknown" in shown and named >= {"frontal", "lateral"})
+    return found.examination and not (found.compares or found.changes)
+
+
 class _Spoken(NamedTuple):
     """What a sentence speaks of, apart from the images at hand."""
 
@@ -121,7 +159,7 @@ def _read(sentence: str) -> _Spoken:
 def _compares(sentence: str, words: list[Word], items: list[Item]) -> bool:
     if _NONE_THERE.search(sentence):
         return False
-    if DATE.search(sentence) or _EARLIER.search(sentence):
+    if DATE.search(sentence) or _EARLIER.search(sentence) or _COURSE.search(sentence):
         return True
     return any(
         role.kind == "prior" or (role.kind in _CHANGE and words[item.start].text not in _OF_ONE_IMAGE)

@@ -201,8 +201,10 @@ class DraftStatements:
         return msgspec.structs.replace(assessed, disputed=tuple(sorted(disputed)))
 
     def _drop_normal(self) -> None:
-        """Leave out that nothing is there, where the record says of a finding that it is or may be."""
-        if all(thing.certainty == "absent" or thing.is_device for thing in self._things.values()):
+        """Leave out that nothing is there, where the record says of a finding that it is or may be there."""
+        noticed = {thing.name for thing in self._things.values() if thing.certainty != "absent"}
+        noticed |= self._disputed.keys() - {ABNORMALITY}
+        if all(classify_label(name, "present")[1] for name in noticed):
             return
         for place in self._normal:
             self.defects.place = place

@@ -328,9 +328,9 @@ class StudyDraft(DraftImages, DraftStatements):
         so that nobody knows of pneumonia in that study, nor of "pneumona" in a study with pneumonia. A name that the
         user has mapped is meant as it is written.
         """
+        self._drop_normal()
         for name in self._disputed:
             self._things.pop(name, None)
-        self._drop_normal()
         known = self._dispute_near_names(self._add_covered(assessed or Assessed()))
         findings, devices = (
             tuple(_number(kind, letter, things))

@@ -71,6 +71,11 @@ class _Settings(NamedTuple):
     name="coco",
     title="Boxes, polygons and masks in COCO's layout of instances",
     needs="a JSON file with images, annotations and categories; image files below --images, or beside the file.",
+    tree="""
+    annotations.json
+    images/     or beside the JSON file, or --images with their folder
+      0001.png
+    """,
     licence="That of the data set",
     truth=("boxes", "masks"),
     url="https://cocodataset.org/#format-data",

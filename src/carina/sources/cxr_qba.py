@@ -47,6 +47,13 @@ GRADES: Final[tuple[str, ...]] = get_args(Grade)
     title="MIMIC-Ext-CXR-QBA, answers in words and boxes",
     needs=f"a folder with {ANSWERS} and metadata/{QUESTION_TABLE} and metadata/{IMAGE_TABLE} (.parquet or .csv.gz), "
     "and with --images the folder of MIMIC-CXR-JPG.",
+    tree="""
+    qa.zip
+    metadata/
+      question_metadata.parquet          or .csv.gz
+      question_image_metadata.parquet    or .csv.gz
+    files/    in the folder of MIMIC-CXR-JPG, named with --images
+    """,
     licence=CREDENTIALED,
     truth=("questions", "keys", "boxes"),
     brings="cases",

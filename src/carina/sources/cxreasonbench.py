@@ -56,6 +56,14 @@ _DRAWN: Final = "stage2"
     title="CXReasonBench, chains of diagnostic reasoning",
     needs=f"the folder CXReasonBench with {CASES}, {QUESTIONS}/ and {MASKS}/; and with --images a folder that holds "
     "both it and MIMIC-CXR-JPG.",
+    tree="""
+    CXReasonBench/
+      dx_by_dicoms.json
+      qa/
+        TASK/path1/stage1/.../IMAGE.json
+      segmask_bodypart/
+    files/    of MIMIC-CXR-JPG, below the same folder, named with --images
+    """,
     licence=CREDENTIALED,
     truth=("questions", "keys"),
     brings="cases",

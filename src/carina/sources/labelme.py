@@ -60,6 +60,10 @@ class _Settings(NamedTuple):
     name="labelme",
     title="Polygons, rectangles and circles drawn with LabelMe",
     needs="a folder of LabelMe's JSON files, each beside its image or with the path to it; or the images in --images.",
+    tree="""
+    0001.json
+    0001.png    or --images with the folder of the images
+    """,
     licence="That of the data set",
     truth=("polygons", "boxes"),
     url="https://github.com/wkentaro/labelme",

@@ -54,6 +54,11 @@ class _Study(NamedTuple):
     title="Medical-Diff-VQA, one study or two of a patient",
     needs=f"a folder with {QUESTIONS} and {STUDIES}; with --images the folder of MIMIC-CXR-JPG, and with --metadata "
     "its table mimic-cxr-2.0.0-metadata.csv.gz for the order of studies.",
+    tree="""
+    mimic_pair_questions.csv
+    mimic_all.csv
+    files/    in the folder of MIMIC-CXR-JPG, named with --images
+    """,
     licence=CREDENTIALED,
     truth=("questions", "keys"),
     brings="cases",

@@ -38,6 +38,10 @@ def _find_file(path: Path) -> Path:
     name=NAME,
     title="MI-CXR, the course over five visits",
     needs=f"the file {QUESTIONS} (or its folder), and with --images the folder of MIMIC-CXR-JPG.",
+    tree="""
+    micxr_test.jsonl
+    files/    in the folder of MIMIC-CXR-JPG, named with --images
+    """,
     licence=f"Questions public, images and findings of MIMIC-CXR: {CREDENTIALED}",
     truth=("questions", "keys"),
     brings="cases",

@@ -70,6 +70,14 @@ def _inputs(path: Path) -> dict[str, Path]:
     title="MIMIC-Ext-MIMIC-CXR-VQA, templated questions",
     needs=f"a folder with dataset/{ANSWERS} and dataset/train.json, valid.json and test.json, with answers; and with "
     "--images the folder of MIMIC-CXR-JPG.",
+    tree="""
+    dataset/
+      ans2idx.json
+      train.json
+      valid.json
+      test.json
+    files/    in the folder of MIMIC-CXR-JPG, named with --images
+    """,
     licence=CREDENTIALED,
     truth=("questions", "keys"),
     brings="cases",

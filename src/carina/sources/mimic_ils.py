@@ -96,7 +96,10 @@ def _inputs(path: Path) -> Inputs:
 
 
 def _index(path: Path) -> Iterator[tuple[str, RowPlace] | str]:
-    for entry in read_entries(_find_file(path), "grouped records"):
+    file = _find_file(path)
+    if file.suffix == ".gz":
+        raise SourceError(f"{file}: single records of a compressed file cannot be read; unpack it to join it")
+    for entry in read_entries(file, "grouped records"):
         try:
             name = decode_as(entry.content, _Names).dicom_id
         except RecordError as error:

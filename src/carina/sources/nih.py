@@ -162,7 +162,7 @@ def _make_study(entry: _Entry, options: _Options) -> Item:
         corner = [box.number_of(column) for column in ("Bbox [x", "y", "w", "h]")]
         draft.add_box(label, key, corner, annotator="radiologist")
     draft.defects.read_row(row)
-    draft.is_by_program = True  # the labels were mined from reports
+    draft.rank, draft.is_by_program = 1, True  # the labels were mined from reports
     if _NO_FINDING in listed:
         # Where a radiologist drew a box, or there are other labels, it is not trusted, even if these are denied.
         draft.state_no_finding(() if entry.boxes or listed > {_NO_FINDING} else LABELS)

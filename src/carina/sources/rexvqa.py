@@ -48,6 +48,11 @@ def _file_of(path: Path, split: str) -> Path:
     title="ReXVQA, questions with options",
     needs=f"a folder with {METADATA}/test{_ENDING} (or train, valid, valid_mini) and the images of ReXGradient-160K in "
     "deid_png/.",
+    tree="""
+    metadata/
+      test_vqa_data.json
+    deid_png/    of ReXGradient-160K, or --images with the folder that holds it
+    """,
     licence="Gated, non-commercial research use (terms of ReXVQA and ReXGradient-160K)",
     truth=("questions", "keys"),
     brings="cases",

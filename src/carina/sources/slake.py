@@ -44,6 +44,14 @@ def _inputs(path: Path) -> dict[str, Path]:
     name=NAME,
     title="SLAKE, questions about chest radiographs",
     needs=f"the folder Slake1.0 with train.json, validate.json and test.json, and the images in {IMAGES}/.",
+    tree="""
+    train.json
+    validate.json
+    test.json
+    imgs/
+      xmlab1/
+        source.jpg
+    """,
     licence="CC BY-SA 4.0, as its page states; check your copy",
     truth=("questions", "keys"),
     brings="cases",

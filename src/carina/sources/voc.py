@@ -60,6 +60,12 @@ class _Settings(NamedTuple):
     title="Boxes in Pascal VOC's XML files",
     needs="a folder with Annotations/*.xml and JPEGImages/ or images/, or XML files beside their images; or the images "
     "in --images.",
+    tree="""
+    Annotations/
+      0001.xml
+    JPEGImages/    or images/, or beside the XML files, or --images
+      0001.jpg
+    """,
     licence="That of the data set",
     truth=("boxes",),
     url="http://host.robots.ox.ac.uk/pascal/VOC/",

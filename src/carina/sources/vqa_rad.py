@@ -43,6 +43,11 @@ def _find_file(path: Path) -> Path:
     name=NAME,
     title="VQA-RAD, questions of clinicians",
     needs=f"a folder with {QUESTIONS!r} and the images in {IMAGES!r}.",
+    tree="""
+    VQA_RAD Dataset Public.json
+    VQA_RAD Image Folder/
+      synpic100.jpg
+    """,
     licence="CC0 1.0, as its page states; check your copy",
     truth=("questions", "keys"),
     brings="cases",

@@ -66,6 +66,15 @@ def _inputs(path: Path) -> Inputs:
     title="Boxes and polygons in YOLO's text files",
     needs="a folder with images/ and labels/ (also below train/, val/ and test/), or text files beside their images, "
     "and the class names in data.yaml or classes.txt.",
+    tree="""
+    data.yaml    or classes.txt
+    images/
+      train/
+        0001.png
+    labels/
+      train/
+        0001.txt
+    """,
     licence="That of the data set",
     truth=("boxes", "polygons"),
     url="https://docs.ultralytics.com/datasets/detect/",

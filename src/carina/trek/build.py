@@ -70,7 +70,7 @@ from carina.trek.served_models import (
 )
 from carina.trek.turn import DEVICES_UNKNOWN, FINDINGS_UNKNOWN
 
-PROTOCOL_VERSION: Final = 9
+PROTOCOL_VERSION: Final = 10
 """Raised when the same studies, seed and options give other conversations."""
 _NOT_COMPARED: Final = ("images.quality", "anatomy", "relations", "recommendations")
 """Fields of a study in which no conflict is found."""

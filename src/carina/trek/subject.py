@@ -3,7 +3,7 @@
 It is made once for each study; the modules that make questions read it instead of the study.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Final, Literal
@@ -13,6 +13,7 @@ import msgspec
 from carina.cases import Evidence, Fact
 from carina.reports.places import lower_words
 from carina.reports.sections import drop_sentences_with_removed_words, has_removed_words
+from carina.reports.unseen import is_seen_elsewhere
 from carina.studies.assessment import (
     UNNAMED,
     Kind,
@@ -159,6 +160,9 @@ class Subject:
     """By kind, how many names of the set are neither recorded nor looked for."""
     disputed: Mapping[Kind, int]
     """By kind, about how many names the records and the report contradict each other."""
+    not_shown: Mapping[Kind, int]
+    """By kind, of how many names the report speaks only on views or examinations that are not shown, so that nothing is
+    known of them."""
     indication: str = ""
     """Why the patient was examined, without sentences of which de-identification has removed a word."""
     is_report_overruled: bool = False
@@ -217,6 +221,8 @@ def subject_of(
     Give `structures` where the study was read without its anatomy, and `is_report_overruled` where the study keeps what
     its report contradicts.
     """
+    images = select_images(study, most_images)
+    study, unseen = _drop_unseen(study, images)
     findings = [_read_finding(one, words) for one in study.findings if _is_named(one, words)]
     devices = [_read_device(one, words) for one in study.devices if _is_named(one, words)]
     things = [*findings, *devices]
@@ -235,7 +241,7 @@ def subject_of(
     }
     return Subject(
         study=study,
-        images=select_images(study, most_images),
+        images=images,
         findings=findings,
         devices=devices,
         absent_findings=absent["finding"],
@@ -245,14 +251,55 @@ def subject_of(
         anything={kind: certainty_of(study, UNNAMED[kind], kind=kind) for kind in KINDS},
         looked_for=looked_for,
         unknown=unknown,
-        disputed=_count_disputed(study),
+        disputed=_count_kinds(set(study.assessed.disputed) - unseen),
+        not_shown=_count_kinds(unseen),
         indication=drop_sentences_with_removed_words(study.indication or ""),
         is_report_overruled=is_report_overruled,
     )
 
 
-def _count_disputed(study: Study) -> dict[Kind, int]:
-    names = study.assessed.disputed
+def _drop_unseen(study: Study, images: Sequence[Image]) -> tuple[Study, frozenset[str]]:
+    """The study without what its report states only of other views or examinations, present or absent; and the names of
+    which nothing is known for it.
+
+    The sentences of the report keep what they state.
+    """
+    report = study.report
+    if report is None:
+        return study, frozenset()
+    views = frozenset(image.view for image in images)
+    elsewhere = {
+        number
+        for number, sentence in enumerate(report.sentences)
+        if sentence.states and is_seen_elsewhere(report.quote(sentence), views=views)
+    }
+    things: list[Finding | Device] = [*study.findings, *study.devices]
+    gone = {
+        thing.id
+        for thing in things
+        if thing.evidence and elsewhere.issuperset(thing.evidence) and not thing.annotations
+    }
+    if not gone:
+        return study, frozenset()
+    known = {thing.name for thing in things if thing.id not in gone}
+    unseen = frozenset(thing.name for thing in things if thing.id in gone) - known
+    dropped = msgspec.structs.replace(
+        study,
+        findings=tuple(one for one in study.findings if one.id not in gone),
+        devices=tuple(one for one in study.devices if one.id not in gone),
+        relations=tuple(one for one in study.relations if gone.isdisjoint((one.subject, one.object))),
+        recommendations=tuple(
+            msgspec.structs.replace(one, about=tuple(about for about in one.about if about not in gone))
+            for one in study.recommendations
+        ),
+        assessed=msgspec.structs.replace(
+            study.assessed, disputed=tuple(sorted({*study.assessed.disputed, *unseen}))
+        ),
+    )
+    return dropped, unseen - set(study.assessed.disputed)
+
+
+def _count_kinds(names: Collection[str]) -> dict[Kind, int]:
     devices = sum(find_term(name, "device") is not None for name in names)
     return {"finding": len(names) - devices, "device": devices}
 

@@ -21,6 +21,9 @@ from carina.trek.wording import GAP, Pool, Template
 
 FINDINGS_UNKNOWN: Final = "not every finding was looked for"
 DEVICES_UNKNOWN: Final = "not every device was looked for"
+NOT_SHOWN: Final = "the report says it only of what is not shown"
+"""Why a question is not asked: the report names a finding only in comparison with an earlier study, or on another view.
+"""
 PRIOR_UNKNOWN: Final = "not everything was looked for in the prior study"
 
 
@@ -139,9 +142,10 @@ class ConversationDraft:
 
     def is_complete(self, task: str, *kinds: Kind) -> bool:
         """Whether everything of these kinds that shows is known; otherwise a question that needs it is left out."""
-        unknown = next((kind for kind in kinds if not self.subject.is_complete(kind)), None)
-        if unknown is not None and self.subject.study.assessed.disputed:
-            self.leave_out(task, IN_CONFLICT)
+        subject = self.subject
+        unknown = next((kind for kind in kinds if not subject.is_complete(kind)), None)
+        if unknown is not None and subject.study.assessed.disputed:
+            self.leave_out(task, IN_CONFLICT if any(subject.disputed.values()) else NOT_SHOWN)
         elif unknown is not None:
             self.leave_out(task, FINDINGS_UNKNOWN if unknown == "finding" else DEVICES_UNKNOWN)
         return unknown is None

@@ -350,6 +350,62 @@ def test_a_place_beside_several_findings_belongs_to_none(import_objects):
     assert certainty_of(found, "atelectasis") is None
 
 
+@pytest.mark.parametrize(
+    "heading",
+    [[site("3341006")], [laterality("24028007")], "Right lung", "Mediastinum"],
+    ids=["site", "side", "named after a lung", "named after a structure"],
+)
+def test_a_denial_in_a_part_of_the_report_about_one_place_denies_nothing_elsewhere(heading):
+    group = item("CONTAINER", "2", ContentSequence=[finding("427359005", qualifier("2667000"))])
+    inner = [group] if isinstance(heading, str) else [*heading, group]
+    part = item("CONTAINER", "1", ContentSequence=inner)
+    if isinstance(heading, str):
+        part.ConceptNameCodeSequence[0].CodeMeaning = heading
+    (found,) = parse_findings(part)
+    assert (found.certainty, found.location) == (None, None)
+
+
+@pytest.mark.parametrize("heading", ["Lungs", "Findings", "Imaging Measurements"])
+def test_a_denial_under_another_heading_is_one(heading):
+    part = item("CONTAINER", "1", ContentSequence=[finding("427359005", qualifier("2667000"))])
+    part.ConceptNameCodeSequence[0].CodeMeaning = heading
+    assert [found.certainty for found in parse_findings(part)] == ["absent"]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        ("SCT", "106233006", "Topographical modifier"),
+        ("DCM", "112005", "Radiographic anatomy"),
+        ("DCM", "112008", "Site involvement"),
+        ("99LOC", "9", "Finding site (attribute)"),
+        ("99LOC", "9", "Anatomic region"),
+        ("SCT", "246112005", "Severity"),
+        ("99LOC", "9", "Severity"),
+    ],
+    ids=lambda name: name[2],
+)
+@pytest.mark.parametrize("is_beside", [True, False], ids=["beside", "below"])
+def test_a_denial_at_a_part_or_in_a_degree_states_nothing(name, is_beside):
+    """No severe effusion may be a small one, and no nodule at the hilum one elsewhere."""
+    denial, limit = qualifier("2667000"), qualifier("24484000", name=name)
+    content = [finding(), denial, limit] if is_beside else [finding("60046008", denial, limit)]
+    assert [found.certainty for found in parse_findings(*content)] == [None]
+    assert [found.certainty for found in parse_findings(finding("60046008", limit))] == ["present"]
+
+
+def test_a_modifier_of_another_kind_limits_a_denial_unless_it_is_about_the_report(import_objects):
+    denial, modifier = qualifier("2667000"), qualifier("1", name=("99LOC", "9", "Calibre"))
+    for name, certainty in (("121058", "absent"), ("9", None)):
+        modifier.RelationshipType = "HAS CONCEPT MOD"
+        modifier.ConceptNameCodeSequence[0].CodeValue = name
+        modifier.ConceptNameCodeSequence[0].CodingSchemeDesignator = "DCM"
+        assert [found.certainty for found in parse_findings(finding(), denial, modifier)] == [certainty]
+    found, imported = read(import_objects, plain_report(finding(), denial, modifier), looked_for="every")
+    assert certainty_of(found, "pleural effusion") is None
+    assert imported.counts.defects["denial of a part of a finding"].times == 1
+
+
 def test_the_site_of_highdicom_is_read(import_objects):
     lobe = hd.sr.FindingSite(
         Code("90572001", "SCT", "Lower lobe of lung"), laterality=Code("24028007", "SCT", "Right")
@@ -427,6 +483,38 @@ def test_a_tracked_mask_gets_the_place_that_the_report_states(import_objects):
     (shown,) = found.findings
     assert shown.location == Location(side="right", site="right upper lobe")
     assert [one.drawn for one in shown.annotations] == ["mask"]
+
+
+@pytest.mark.parametrize("step", [1, -1], ids=["forth", "back"])
+def test_two_places_of_one_tracked_mask_are_none(step, import_objects):
+    nodule = describe(1, "nodule", "427359005", tracking="1.2.88")
+    mask = segmentation(NODULE[..., np.newaxis].astype(np.uint8), [nodule])
+    reports = []
+    for number, side in enumerate(("24028007", "7771000"), start=1):
+        tracking = item("UIDREF", "112040", UID="1.2.88")
+        reports.append(plain_report(finding("427359005", tracking, laterality(side)), number=number))
+    found, imported = read(import_objects, mask, *reports[::step])
+    (shown,) = found.findings
+    assert shown.location is None
+    assert found.assessed.disputed == ("nodule",)  # one of the two is not where the mask lies
+    assert {name: one.times for name, one in imported.counts.defects.items()} == {
+        "unknown place of a finding": 1,
+        "contradiction": 1,
+    }
+
+
+def test_a_tracked_mask_on_the_other_side_than_the_report_states_is_disputed(import_objects):
+    """The mask lies on the left of the image, so on the right of the patient."""
+    source = image()
+    source.ViewPosition, source.PatientOrientation = "PA", ["L", "F"]
+    nodule = describe(1, "nodule", "427359005", tracking="1.2.88")
+    mask = segmentation(NODULE[..., np.newaxis].astype(np.uint8), [nodule], source=source)
+    tracking = item("UIDREF", "112040", UID="1.2.88")
+    for name, side, disputed in (("right", "24028007", ()), ("left", "7771000", ("nodule",))):
+        report = plain_report(finding("427359005", tracking, laterality(side)))
+        (found,) = import_objects([syntaxes.save(source), mask, report], out=name).opened()
+        assert found.assessed.disputed == disputed
+        assert len(found.findings) == 1
 
 
 def test_a_device_has_the_side_that_the_report_states(import_objects):

@@ -8,7 +8,7 @@ import pytest
 from carina.reports import with_report_truth
 from carina.studies import Assessed, Report, ReportSection
 from carina.trek.facts import TrekCaseFacts
-from carina.trek.stages.report import NOT_SHOWN
+from carina.trek.turn import NOT_SHOWN
 
 TASKS = {"full report", "findings section", "impression", "impression from findings"}
 
@@ -195,7 +195,7 @@ def read(made, **sections):
         ("Pneumothorax has resolved. A mass is seen.", "A mass is seen.", ["no pneumothorax"], "resolved"),
         ("Unchanged nodule, seen on CT. Clear pleura.", "Clear pleura.", ["nodule"], "CT"),
         (
-            "A nodule is only seen on the lateral view. The heart is normal.",
+            "PA and lateral views show a nodule. The heart is normal.",
             "The heart is normal.",
             ["nodule"],
             "lateral",
@@ -223,6 +223,48 @@ def test_what_is_not_shown_is_restated_from_the_images(made, impression, kept, n
             assert made.hedges.search(told) is None
             assert bool(negated or name.startswith("no ")) == (" no " in f" {told}" or "without" in told)
         assert bool(told.strip()) == bool(names)
+
+
+@pytest.mark.parametrize(
+    "said", ["A nodule is only seen on the lateral view.", "CT shows a nodule; it was shown by CT scan."]
+)
+def test_what_was_only_seen_elsewhere_is_neither_asked_nor_part_of_a_key(made, said):
+    """Nobody who sees one frontal image can know of it."""
+    study = read(made, findings="A mass is seen. The heart is normal.", impression=said)
+    for case in made.talks(12, study):
+        assert all("nodule" not in step.key.text for step in case.steps)
+        assert {step.task for step in case.steps if step.stage == 8} == {"findings section"}
+        reasons = {(one.task, one.reason) for one in TrekCaseFacts.of(case).not_asked}
+        assert {("presence", NOT_SHOWN), ("impression section", NOT_SHOWN)} <= reasons
+
+
+def test_what_is_denied_on_another_view_alone_is_not_known_to_be_absent(made):
+    study = read(made, findings="A mass is seen. No nodule is seen on the lateral view.")
+    subjects = [step.key.text for case in made.talks(20, study) for step in case.steps]
+    assert subjects
+    assert all("nodule" not in text for text in subjects)
+
+
+def test_what_is_seen_on_a_view_that_is_shown_as_well_is_asked(made):
+    study = read(made, findings="A nodule is seen on the lateral view. There is a nodule.")
+    assert any("nodule" in step.key.text for case in made.talks(6, study) for step in case.steps)
+
+
+@pytest.mark.parametrize(
+    ("impression", "said"),
+    [
+        ("Stable nodule on the left.", "nodule"),
+        ("Stable nodules on both sides.", "nodule on both sides"),
+        ("Stable nodule.", "nodule"),
+    ],
+)
+def test_a_sentence_is_restated_without_a_place_that_it_does_not_name(made, impression, said):
+    """The findings name nodules of both sides, of which the left one is stable."""
+    study = read(made, findings="There are nodules on both sides.", impression=impression)
+    for step, _ in reports(made, study):
+        for section in step.key.sections:
+            if section.name == "impression":
+                assert section.text.rstrip(".").endswith(said)
 
 
 def test_a_report_that_only_compares_is_not_asked_for(made):

@@ -35,6 +35,11 @@ def _count_records(bundle: Path) -> int:
     name=layout.NAME,
     title="CheXpercept, a published bundle",
     needs=f"{layout.RECORDS} and the folder {layout.PICTURES}/ beside it; becomes a benchmark, not studies.",
+    tree="""
+    chexpercept.json
+    chexpercept/
+      ...       a folder a case, with its PNG files
+    """,
     licence="That of your copy: its images are of a credentialed source, and Carina brings none.",
     truth=("questions", "keys"),
     brings="cases",

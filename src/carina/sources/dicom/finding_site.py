@@ -20,10 +20,20 @@ from carina.studies.vocabulary import SIDES, Side
 _LATERALITY: Final = frozenset((Code("SCT", "272741003"), Code("SRT", "G-C171")))
 _FINDING_SITE: Final = frozenset((Code("SCT", "363698007"), Code("SRT", "G-C0E3")))
 _TOPOGRAPHICAL_MODIFIER: Final = frozenset((Code("SCT", "106233006"), Code("SRT", "G-A1F8")))
+_OTHER_PLACES: Final = _TOPOGRAPHICAL_MODIFIER | {
+    Code("DCM", "112003"),  # associated chest component
+    Code("DCM", "112005"),  # radiographic anatomy
+    Code("DCM", "112006"),  # distribution descriptor
+    Code("DCM", "112008"),  # site involvement
+}
+"""Names of items that say where, or in which part, in a way that is not read."""
 _LATERALITY_MEANINGS: Final = frozenset(("laterality", "side"))
 _SITE_MEANINGS: Final = frozenset(
-    ("finding site", "anatomic location", "anatomical location", "location", "site")
-)
+    ("finding site", "finding site (attribute)", "anatomic location", "anatomical location", "location", "site",
+     "anatomic region", "anatomical region", "region", "anatomic structure", "anatomical structure", "anatomy",
+     "body structure", "body site", "body part", "lobe", "zone", "radiographic anatomy", "distribution",
+     "topographical modifier")
+)  # fmt: skip
 """Meanings under which codes of a hospital's own name such an item: what it says is not known."""
 _SIDES: Final[dict[Code, Side]] = {
     Code("SCT", "24028007"): "right", Code("SRT", "G-A100"): "right",
@@ -102,6 +112,7 @@ def read_location(items: Sequence[Attributes], finding: str) -> StatedLocation:
         finding: Name of the finding.
     """
     side, is_exact = _read_sides(items)
+    is_exact = is_exact and not any(_is_of(item, _OTHER_PLACES) for item in items)
     sides = {side} if side else set()
     names: list[str] = []
     for site in map(_read_site, _select(items, _FINDING_SITE, _SITE_MEANINGS)):
@@ -115,7 +126,7 @@ def read_location(items: Sequence[Attributes], finding: str) -> StatedLocation:
         sides |= {own} if own else set()
         whole = site.name.removeprefix(f"{named} ")
         if whole in _WHOLE or whole == "lung":
-            is_exact = is_exact and (whole != _PLEURA or any(part in finding for part in _PLEURAL))
+            is_exact = is_exact and (whole == "lung" or _is_whole(whole, finding))
             continue
         known = _name_structures(whole, own)
         is_exact = is_exact and bool(known)
@@ -127,7 +138,23 @@ def read_location(items: Sequence[Attributes], finding: str) -> StatedLocation:
 
 def states_place(items: Iterable[Attributes]) -> bool:
     """Whether any item is about a laterality or a finding site."""
-    return any(_select(items, _LATERALITY | _FINDING_SITE, _LATERALITY_MEANINGS | _SITE_MEANINGS))
+    names = _LATERALITY | _FINDING_SITE | _OTHER_PLACES
+    return any(_select(items, names, _LATERALITY_MEANINGS | _SITE_MEANINGS))
+
+
+def is_heading_of_place(container: Attributes, finding: str) -> bool:
+    """Whether a container is named after a part of the body, such as "Right lung": what it denies may be elsewhere."""
+    heading = container.first(Tag.CONCEPT_NAME)
+    name = _SITES_BY_CODE.get(read_code(heading))
+    if name is None:
+        term = find_term(heading.text(Tag.CODE_MEANING), "anatomy")
+        name = None if term is None else term.name
+    return name is not None and not _is_whole(name, finding)
+
+
+def _is_whole(name: str, finding: str) -> bool:
+    """Whether a finding that is not at a site is not in the chest at all."""
+    return name in _WHOLE and (name != _PLEURA or any(part in finding for part in _PLEURAL))
 
 
 def _make_location(sides: set[Side], names: list[str]) -> Location | None:
@@ -160,7 +187,7 @@ def _select(
 def _read_sides(items: Iterable[Attributes]) -> tuple[Side | None, bool]:
     """The laterality that items state, and whether it is understood."""
     stated = {
-        _SIDES.get(read_code(item.first(Tag.CONCEPT_CODE))) if _is_named(item, _LATERALITY) else None
+        _SIDES.get(read_code(item.first(Tag.CONCEPT_CODE))) if _is_of(item, _LATERALITY) else None
         for item in _select(items, _LATERALITY, _LATERALITY_MEANINGS)
     }
     return (next(iter(stated)), None not in stated) if len(stated) == 1 else (None, not stated)
@@ -168,14 +195,14 @@ def _read_sides(items: Iterable[Attributes]) -> tuple[Side | None, bool]:
 
 def _read_site(item: Attributes) -> _Site:
     concept, modifiers = item.first(Tag.CONCEPT_CODE), item.items(Tag.CONTENT)
-    name = _SITES_BY_CODE.get(read_code(concept)) if _is_named(item, _FINDING_SITE) else None
-    if name is None and _is_named(item, _FINDING_SITE):
+    name = _SITES_BY_CODE.get(read_code(concept)) if _is_of(item, _FINDING_SITE) else None
+    if name is None and _is_of(item, _FINDING_SITE):
         term = find_term(concept.text(Tag.CODE_MEANING), "anatomy")
         name = None if term is None else term.name
     side, is_exact = _read_sides(modifiers)
-    has_modifier = any(_is_named(each, _TOPOGRAPHICAL_MODIFIER) for each in modifiers)
+    has_modifier = any(_is_of(each, _TOPOGRAPHICAL_MODIFIER) for each in modifiers)
     return _Site(name, side, is_exact and name is not None and not has_modifier)
 
 
-def _is_named(item: Attributes, names: frozenset[Code]) -> bool:
+def _is_of(item: Attributes, names: frozenset[Code]) -> bool:
     return read_code(item.first(Tag.CONCEPT_NAME)) in names

@@ -80,6 +80,8 @@ DEFECTS: Final = {
     structured_report.UNKNOWN_SITE: "a structured report says by a code that Carina does not know, or by two that "
     "contradict each other, where a finding lies: that is left out; where the finding is absent there, nothing is "
     "concluded about it",
+    structured_report.DENIED_IN_PART: "a structured report denies a finding in a degree or a form, such as its "
+    "severity: another one may be there, so that nothing is concluded about it",
     structured_report.NOT_PRESENTED: "a mark that a program made and does not want to be presented: left out",
     study_content.UNKNOWN_ALGORITHM: "the segmentation does not say whether a person or a program drew the segment: "
     "used as drawn by a program",

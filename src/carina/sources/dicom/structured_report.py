@@ -13,7 +13,7 @@ from typing import Final
 
 from carina.sources.dicom.attributes import Attributes, Tag, damaged
 from carina.sources.dicom.concepts import Code, Concept, find_code, read_code
-from carina.sources.dicom.finding_site import read_location, states_place
+from carina.sources.dicom.finding_site import is_heading_of_place, read_location, states_place
 from carina.studies.model import Location
 from carina.studies.vocabulary import SECTIONS, Certainty, Section
 
@@ -31,6 +31,7 @@ UNKNOWN_OUTLINE: Final = "unknown kind of outline"
 DROPPED_TEXT: Final = "report text dropped"
 UNKNOWN_PRESENCE: Final = "finding of unknown presence"
 UNKNOWN_SITE: Final = "unknown place of a finding"
+DENIED_IN_PART: Final = "denial of a part of a finding"
 NOT_PRESENTED: Final = "finding that is not to be presented"
 FINDING_NAMES: Final = frozenset(
     (
@@ -42,6 +43,25 @@ FINDING_NAMES: Final = frozenset(
 )
 _NOT_FOR_PRESENTATION: Final = (Code("DCM", "111056"), Code("DCM", "111152"))
 """Rendering intent of a mark that a CAD program has found and does not want to be seen."""
+_DEGREES: Final = frozenset(
+    (
+        Code("SCT", "246112005"), Code("SRT", "G-C197"),  # severity
+        Code("SCT", "263502005"),  # clinical course
+        Code("SCT", "116676008"), Code("SRT", "G-C00E"),  # associated morphology
+    )
+)  # fmt: skip
+_DEGREE_MEANINGS: Final = frozenset(
+    ("severity", "grade", "degree", "acuity", "clinical course", "chronicity", "size")
+)
+"""Of what is denied in a degree or a form, another one may be there."""
+_NO_LIMITS: Final = frozenset(
+    (
+        Code("DCM", "121049"), Code("DCM", "121046"),  # language and country of the content
+        Code("DCM", "121058"),  # procedure reported
+        Code("SCT", "370129005"), Code("SRT", "G-C036"),  # measurement method
+    )
+)  # fmt: skip
+"""Names of modifiers that say nothing of what a finding is."""
 TRACKING_NAMES: Final = frozenset((Code("DCM", "112040"),))
 _OBSERVER_TYPE: Final = Code("DCM", "121005")
 _DEVICE: Final = Code("DCM", "121007")
@@ -119,8 +139,8 @@ class CodedFinding:
 
     concept: Concept
     certainty: Certainty | None
-    """None where the report says by a code that is not known whether, or where, the finding is present or absent:
-    nothing is stated."""
+    """None where the report says by a code that is not known whether, or where, the finding is present or absent, or
+    denies it in a degree or form alone: nothing is stated."""
     location: Location | None
     tracking: bytes
     """UID by which the same finding is recognised in other objects; empty where there is none."""
@@ -133,7 +153,7 @@ def read_findings(attributes: Attributes) -> Iterator[CodedFinding | str]:
     Raises:
         ObjectError: The report is damaged.
     """
-    for container in _containers(attributes):
+    for container, outer in _containers_with_outer(attributes):
         children = container.items(Tag.CONTENT)
         findings = [child for child in children if _is_code(child, FINDING_NAMES)]
         for finding in findings:
@@ -160,10 +180,18 @@ def read_findings(attributes: Attributes) -> Iterator[CodedFinding | str]:
             location, is_exact = read_location(about, concept.name)
             # Of several findings in a group, nobody knows which one a place beside them belongs to.
             is_exact = is_exact and not (len(findings) > 1 and states_place(children))
+            # What stands around a group says of the whole group where it is, but not how that goes with its own places.
+            is_exact = is_exact and not any(states_place(one.items(Tag.CONTENT)) for one in outer)
+            is_exact = is_exact and not any(
+                is_heading_of_place(one, concept.name) for one in (*outer, container)
+            )
             if not is_exact:
                 yield UNKNOWN_SITE
                 # Absent at a place that is not known is not absent as a whole.
                 certainty = None if certainty == "absent" else certainty
+            elif certainty == "absent" and any(map(_is_limit, about)):
+                yield DENIED_IN_PART
+                certainty = None
             yield CodedFinding(concept, certainty, location, _read_tracking(about), tuple(outlines))
 
 
@@ -217,16 +245,23 @@ def list_person_names(attributes: Attributes) -> Iterator[str]:
 
 def _containers(attributes: Attributes) -> Iterator[Attributes]:
     """All items that hold items, from the whole report down."""
-    waiting, seen = [(attributes, 0)], 0
+    for item, _ in _containers_with_outer(attributes):
+        yield item
+
+
+def _containers_with_outer(attributes: Attributes) -> Iterator[tuple[Attributes, tuple[Attributes, ...]]]:
+    """All items that hold items, from the whole report down, each with those that hold it."""
+    waiting: list[tuple[Attributes, tuple[Attributes, ...]]] = [(attributes, ())]
+    seen = 0
     while waiting:
-        item, depth = waiting.pop()
+        item, outer = waiting.pop()
         children = item.items(Tag.CONTENT)
         seen += len(children)
-        if depth > _DEEPEST or seen > _MOST_ITEMS:
+        if len(outer) > _DEEPEST or seen > _MOST_ITEMS:
             raise damaged("its content has too many items, or too many levels")
         if children:
-            yield item
-        waiting += [(child, depth + 1) for child in reversed(children)]
+            yield item, outer
+        waiting += [(child, (*outer, item)) for child in reversed(children)]
 
 
 def _name_of(item: Attributes) -> Code:
@@ -256,6 +291,16 @@ def _is_presence(item: Attributes) -> bool:
     """Whether an item is about the presence of a finding by its name, whatever the type of its value."""
     meaning = item.first(Tag.CONCEPT_NAME).text(Tag.CODE_MEANING)
     return _name_of(item) in PRESENCE_NAMES or meaning.lower() in _PRESENCE_MEANINGS
+
+
+def _is_limit(item: Attributes) -> bool:
+    """Whether an item says of which degree or form a finding is, so that its denial leaves others open."""
+    if item.text(Tag.VALUE_TYPE) != "CODE" or _is_presence(item) or states_place((item,)):
+        return False
+    name = _name_of(item)
+    if name in _DEGREES or item.first(Tag.CONCEPT_NAME).text(Tag.CODE_MEANING).lower() in _DEGREE_MEANINGS:
+        return True
+    return item.text(Tag.RELATIONSHIP) == "HAS CONCEPT MOD" and name not in _NO_LIMITS
 
 
 def _read_certainty(item: Attributes) -> Certainty | None:

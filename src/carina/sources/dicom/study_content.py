@@ -434,8 +434,20 @@ def _complete_drawn(contents: _Contents, one: _Statement) -> bool:
     number = contents.tracked.get((one.tracking, one.concept.name.encode()))
     if number is None:
         return False
-    if contents.findings[number].location is None:
-        contents.findings[number] = structs.replace(contents.findings[number], location=one.location)
+    drawn = contents.findings[number]
+    places = {
+        other.location
+        for other in contents.statements
+        if other.location and (other.tracking, other.concept.name) == (one.tracking, one.concept.name)
+    }
+    sides = [_sides_of(contents, drawn), _sides_of(contents, _make_record(one))]
+    if all(sides) and sides[0].isdisjoint(sides[1]):
+        contents.defects[CONFLICT] += 1
+        contents.disputed.add(drawn.name)
+    elif one.location and len(places) > 1:  # the same whatever the order of the reports
+        contents.defects[structured_report.UNKNOWN_SITE] += 1
+    elif one.location:
+        contents.findings[number] = structs.replace(drawn, location=one.location)
     return True
 
 

@@ -53,6 +53,10 @@ def _count_bytes(path: Path) -> int:
     name="swift-chat",
     title="Staged conversations in the layout of CXRTrek's sample",
     needs="a file .json or .jsonl (also .gz) of conversations, or a folder of them; becomes a benchmark, not studies.",
+    tree="""
+    conversations.jsonl    or .json, also .gz, or several of them
+    ...                    the images, in the paths that the conversations name, or below --images
+    """,
     licence="That of your copy: the text comes from credentialed reports, and Carina brings none.",
     truth=("questions", "keys", "boxes"),
     brings="cases",

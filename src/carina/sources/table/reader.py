@@ -80,6 +80,11 @@ def plan_table(path: Path, options: Mapping[str, Any]) -> Plan:
     title="A table of your own with a folder of images",
     needs="a CSV, Parquet or Excel file with a row for each image or finding, and the image files below --images, or "
     "beside the table.",
+    tree="""
+    labels.csv    or .parquet, .xlsx
+    images/       or beside the table, or --images with their folder
+      0001.png
+    """,
     licence="Yours",
     truth=("labels", "boxes", "masks", "polygons", "report", "series"),
     defects={

@@ -27,7 +27,7 @@ from carina.trek.balance import NO_OPENING, NegativeQuestion, Opening
 from carina.trek.facts import FOR_BALANCE, is_about_thing, listed_row, negative_row, target_row, truth_row
 from carina.trek.interned import cite
 from carina.trek.subject import AbsentThing, Thing, cite_things
-from carina.trek.turn import Choice, ConversationDraft, Turn
+from carina.trek.turn import NOT_SHOWN, Choice, ConversationDraft, Turn
 
 _ANY: Final[dict[Kind, str]] = {"finding": "any abnormality", "device": "any device"}
 _PRESENCE_TASKS: Final[tuple[tuple[str, Kind], ...]] = (
@@ -168,6 +168,7 @@ def _count_unasked(draft: ConversationDraft) -> None:
         for reason, number in (
             (explain_unknown(subject.study, kind), subject.unknown[kind]),
             (IN_CONFLICT, subject.disputed[kind]),
+            (NOT_SHOWN, subject.not_shown[kind]),
         ):
             if number:
                 draft.leave_out(task, reason, number)

@@ -5,17 +5,19 @@ Excerpts of a report are no report, and a report that contradicts what the other
 sentence in which de-identification has removed something is left out of the key: nobody can know what it said.
 """
 
+import re
 from collections.abc import Iterator
 from typing import Final
 
 from carina.reports.conflicts import IN_CONFLICT
 from carina.reports.sections import has_removed_words
 from carina.studies.model import Report, ReportSection, Sentence
+from carina.studies.vocabulary import SIDES
 from carina.trek.facts import target_row
 from carina.trek.interned import cite
 from carina.trek.language import make_sentence
 from carina.trek.subject import KINDS, Thing
-from carina.trek.turn import ConversationDraft, Turn
+from carina.trek.turn import NOT_SHOWN, ConversationDraft, Turn
 
 _ONE_TURN: Final = (
     ("impression", ("impression",), 0.59),
@@ -23,8 +25,10 @@ _ONE_TURN: Final = (
     ("findings section", ("findings",), 0.085),
 )
 """Tasks, the sections that each asks for in the order of the answer, and how often each is put."""
-NOT_SHOWN: Final = "the report says it only of what is not shown"
-"""Why a section is not asked for: a finding is named only in comparison with an earlier study, or on another view."""
+_BOTH_SIDES: Final = re.compile(
+    r"\b(?:both|bi\w*(?:basal|basilar|apical|hilar|lateral\w*)|lungs|bases|apices|hila)\b", re.I
+)
+_ONE_SIDE: Final = re.compile(r"\b(right|left)\b", re.IGNORECASE)
 
 
 def ask_report(draft: ConversationDraft) -> None:
@@ -78,7 +82,7 @@ def _ask_sections(
 def _list_sections(draft: ConversationDraft) -> list[ReportSection]:
     """Sections of the report; composed from the findings where the study has no report."""
     report = draft.subject.study.report
-    if draft.subject.study.assessed.disputed or draft.subject.is_report_overruled:
+    if any(draft.subject.disputed.values()) or draft.subject.is_report_overruled:
         draft.leave_out("full report", IN_CONFLICT)
         return []
     if report is None or report.is_excerpt:
@@ -131,13 +135,14 @@ def _restate(draft: ConversationDraft, sentence: Sentence, told: set[str]) -> It
     subject = draft.subject
     missing = {one.id: one.name for one in (*subject.absent_findings, *subject.absent_devices) if one.id}
     missing |= {record.id: name for name, record in subject.resolved.items()}
+    quote = "" if subject.study.report is None else subject.study.report.quote(sentence)
     for state in sentence.states:
         if state.kind not in ("finding", "device") or state.certainty is None:
             continue
         thing = subject.by_id.get(state.about)
         if thing is not None and thing.id not in told:
             told.add(thing.id)
-            yield _say(draft, thing)
+            yield _say(draft, thing, is_bare=not _names_sides(quote, thing))
         elif thing is None and state.certainty != "absent":
             yield None
         elif thing is None and (name := missing.get(state.about)) and name not in told:
@@ -145,10 +150,22 @@ def _restate(draft: ConversationDraft, sentence: Sentence, told: set[str]) -> It
             yield make_sentence(draft.fill_clause(8, "sentence", "absent", slots={"finding": name}))
 
 
-def _say(draft: ConversationDraft, thing: Thing) -> str:
+def _names_sides(quote: str, thing: Thing) -> bool:
+    """Whether a sentence names the sides on which a thing lies; what it says of one side may be known from elsewhere to
+    hold for another one, too, and is not what this sentence says."""
+    if not thing.sides:
+        return True
+    if _BOTH_SIDES.search(quote):
+        return thing.sides.issuperset(SIDES)
+    return thing.sides == frozenset(side.lower() for side in _ONE_SIDE.findall(quote))
+
+
+def _say(draft: ConversationDraft, thing: Thing, *, is_bare: bool = False) -> str:
+    """A sentence about a thing: with all that is known of it, or with its bare name."""
     certain = "device" if thing.kind == "device" else "present"
     kind = certain if thing.is_present else "uncertain"
-    return make_sentence(draft.fill_clause(8, "sentence", kind, slots={"described": thing.plain}))
+    described = draft.words.name(thing.name).a if is_bare else thing.plain
+    return make_sentence(draft.fill_clause(8, "sentence", kind, slots={"described": described}))
 
 
 def _compose_sections(draft: ConversationDraft) -> list[ReportSection]:
