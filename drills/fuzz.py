@@ -28,11 +28,13 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
 import numpy as np
 from PIL import Image
+from typer.main import get_command
 
 import carina
 import mutations
@@ -152,7 +154,7 @@ def _be_command(arguments: Sequence[str], folder: Path, said: Path, seen: Path) 
         tempfile.tempdir = None
         sys.addaudithook(_make_hook(str(folder), report))
         try:
-            app(list(arguments), prog_name="carina")
+            _command()(list(arguments), prog_name="carina")
             code = 0
         except SystemExit as end:
             code = end.code if isinstance(end.code, int) else 0 if end.code is None else 1
@@ -164,6 +166,12 @@ def _be_command(arguments: Sequence[str], folder: Path, said: Path, seen: Path) 
             sys.stderr.flush()
         finally:
             os._exit(code)
+
+
+@cache
+def _command() -> Any:
+    """The command line, made once: a call of `app` makes it anew, which takes longer than most damaged inputs."""
+    return get_command(app)
 
 
 def _make_hook(folder: str, report: int) -> Callable[[str, tuple[Any, ...]], None]:
@@ -565,6 +573,7 @@ def import_everything(*, with_models: bool) -> None:
             with suppress(ImportError):  # of an extra that is not installed
                 importlib.import_module(module.name)
     importlib.import_module("cv2").setNumThreads(1)
+    _command()
     if with_models:
         importlib.import_module("torch").set_num_threads(1)
     gc.freeze()

@@ -144,7 +144,7 @@ def test_the_real_annotations(tmp_path):
     studies, imported = read_studies(
         "chestx-det", REAL / "chestx-det", tmp_path / "out", missing_images="keep"
     )
-    assert (len(studies), skips(imported), defects(imported)) == (3025 + 553, [], {})
+    assert (len(studies), skips(imported), defects(imported)) == (3025 + 553, [], {"duplicate": 1})
     drawn = [one for study in studies.values() for finding in study.findings for one in finding.annotations]
     assert len(drawn) == 7905 + 1734
     assert {one.drawn for one in drawn} == {"polygon"}
