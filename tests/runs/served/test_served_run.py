@@ -41,7 +41,7 @@ EVERYTHING = {(case.id, number): 1 for case in CASES for number in range(len(cas
 
 
 def run(bench, out, scripted, model=MODEL, **options):
-    options = {"base_url": scripted.service.url, "connections": 4, "retries": 0} | options
+    options = {"base_url": scripted.service.url, "connections": 4, "retries": 0, "first_request": False} | options
     return run_model(bench.directory, model, out, RunOptions(**options))
 
 
@@ -432,7 +432,7 @@ def test_restricted_data_stays_although_the_address_was_taken_for_another(
         monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:9/v1")
         monkeypatch.setenv("AZUREAI_OPENAI_BASE_URL", "http://somewhere.invalid/v1")
         monkeypatch.setenv("AZUREAI_OPENAI_API_KEY", KEY)
-        options = RunOptions(retries=0, accept_terms=accept_terms)
+        options = RunOptions(retries=0, accept_terms=accept_terms, first_request=False)
         if accept_terms:
             run_model(bench.directory, "openai/azure/tiny", tmp_path / "run", options)
             assert proxy._server.opened
@@ -465,7 +465,9 @@ def test_token_counts_without_sense_are_not_summed_and_noticed(bench, tmp_path, 
     }
     notices = []
     with serving_model(NAMES, faults) as scripted:
-        options = RunOptions(base_url=scripted.service.url, retries=0, processes=processes)
+        options = RunOptions(
+            base_url=scripted.service.url, retries=0, processes=processes, first_request=False
+        )
         result = run_model(bench.directory, MODEL, tmp_path / "run", options, notify=notices.append)
     counts = result.counts
     assert counts.answered == STEPS
@@ -495,7 +497,7 @@ def test_text_of_a_server_cannot_command_the_terminal(bench, tmp_path):
     refusal = failing(400, "no\x1b[2J\x1b]0;title\x07\r\u202eall well")
     with serving_model(NAMES, {("rr", 0): [refusal]}) as scripted:
         line = ["run", str(bench.directory), "--model", MODEL, "-o", str(tmp_path / "run"), "--retries", "0"]
-        done = CliRunner().invoke(app, [*line, "--base-url", scripted.service.url])
+        done = CliRunner().invoke(app, [*line, "--base-url", scripted.service.url, "--no-first-request"])
     assert done.exit_code == 1
     assert r"failed: rr: HTTP 400: no\x1b[2J\x1b]0;title\x07 \u202eall well" in done.stderr
     assert done.output.replace("\n", "").isprintable()
@@ -508,7 +510,8 @@ COMMAND = "import sys; from carina.program import main; sys.exit(main())"
 
 def command(bench, out, scripted, *more):
     line = [sys.executable, "-c", COMMAND, "run", str(bench.directory), "--model", MODEL, "-o", str(out)]
-    return [*line, "--base-url", scripted.service.url, "--connections", "4", "--retries", "0", *more]
+    settings = ["--connections", "4", "--retries", "0", "--no-first-request"]
+    return [*line, "--base-url", scripted.service.url, *settings, *more]
 
 
 def test_a_finished_run_asks_nothing_again(bench, unbroken):

@@ -11,8 +11,8 @@ import polars as pl
 from carina.runs.claim import RUN_FILE
 from carina.runs.layout import LAYOUT
 from carina.runs.records import RunInfo, StepRow
-from carina.runs.results import STEPS_FILE, find_interruption, find_unchecked, open_run
-from carina.runs.steps_table import StepsTable
+from carina.runs.results import find_interruption, find_unchecked, open_run
+from carina.runs.steps_table import STEPS_FILE, StepsTable
 from carina.store.errors import CarinaError
 from carina.store.layout import LAYOUTS, layout_of
 
