@@ -48,9 +48,11 @@ def refuse_without_answers(model: str, answered: int, failures: Sequence[Failure
     """
     if answered or not failures:
         return
-    (reason, count), *others = Counter(failure.reason for failure in failures).most_common()
-    cases = format_count(len({failure.case for failure in failures}), "case")
-    share = f", {count} times" if others else ""
+    reason = Counter(failure.reason for failure in failures).most_common(1)[0][0]
+    cases = {failure.case for failure in failures}
+    alike = {failure.case for failure in failures if failure.reason == reason}
+    share = "" if alike == cases else f", {len(alike)} of them"
     raise NothingAnsweredError(
-        f"model {model!r}: no question was answered, {cases} failed: {reason}{share}; repeat the command to ask again"
+        f"model {model!r}: no question was answered: {format_count(len(cases), 'case')} failed{share} with {reason}; "
+        "repeat the command to ask again"
     )

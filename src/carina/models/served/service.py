@@ -302,12 +302,21 @@ def last_cause(error: BaseException) -> BaseException:
 def _describe(error: BaseException) -> str:
     """Describe an error in one line: kind, status and message, without the request."""
     status = getattr(error, "status_code", None)
-    body = getattr(error, "body", None)
-    text = body.get("message") if isinstance(body, dict) else None
-    text = text or getattr(error, "message", None) or str(error)
+    text = _stated_reason(getattr(error, "body", None)) or getattr(error, "message", None) or str(error)
     line = " ".join(_MARKUP.sub("", str(text)).split()).removeprefix("ERROR: ")
     kind = f"HTTP {status}" if status else type(error).__name__
     return f"{kind}: {line}" if line else kind
+
+
+def _stated_reason(body: object) -> str | None:
+    """What a service says in the body of an error: in the layout of OpenAI, of FastAPI, or in plain text."""
+    if isinstance(body, dict):
+        return next(
+            (text for key in ("message", "detail") if isinstance(text := body.get(key), str) and text), None
+        )
+    if isinstance(body, str) and body.strip():
+        return "an HTML page" if body.lstrip().startswith("<") else body
+    return None
 
 
 def _refuse_missing_settings(name: str, address: str | None) -> None:
