@@ -108,7 +108,7 @@ def claim_run(
         # No step was answered yet, so a call that failed at its start decides nothing.
         return info
     different = "; ".join(_differences(msgspec.to_builtins(info), msgspec.to_builtins(existing)))
-    if different and not _holds_answers(out, existing):
+    if (different or existing.cases != info.cases) and not _holds_answers(out, existing):
         for file in _results(out):
             file.unlink()
         return info
@@ -180,9 +180,9 @@ def _describe_selection(info: RunInfo) -> str:
 
 
 def _differences(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[str]:
-    """Differences in the fields that must be equal."""
-    for name, mine in ours.items():
-        yours = theirs.get(name)
+    """Differences in the fields that must be equal, also those that only one of the two has."""
+    for name in {**ours, **theirs}:
+        mine, yours = ours.get(name), theirs.get(name)
         if name in _MAY_DIFFER or name in _SELECTION or mine == yours:
             continue
         if isinstance(mine, dict) and isinstance(yours, dict):
