@@ -228,15 +228,15 @@ def test_answers_in_the_schemas_of_built_benchmarks_are_read(build, phantom_benc
         for step in case.steps
         if step.format in ("choice", "yes_no")
     }
-    assert len(steps) > 10
-    for step in list(steps.values())[:400]:
+    assert len(steps) > 3
+    for step in steps.values():
         check_schema(step)
 
 
 @pytest.fixture(scope="module")
 def phantom_benchmarks(tmp_path_factory):
     root = tmp_path_factory.mktemp("schemas")
-    studies = carina.make_phantoms(root / "studies", n=8, seed=2, size=96)
+    studies = carina.make_phantoms(root / "studies", n=6, seed=2, size=64)
     return {
         name: getattr(carina, name)(studies, root / name).path for name in ("build_percept", "build_trek")
     }
