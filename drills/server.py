@@ -49,8 +49,6 @@ NAMES: Final = ("lf", "rr", "talk", "rr-0")
 HOSTILE_FROM: Final = {"talk": 0, "rr": 2}
 """Turn from which a case meets the hostile mode."""
 CONNECTIONS: Final = 4
-NAMELESS: Final = ()
-"""Modes whose sentence names no address."""
 
 
 class HostileModel(ScriptedModel):
@@ -136,7 +134,7 @@ class Drill:
         if code == 2:
             self._tally.count("first requests that end a run")
             self._check(name, len(printed.splitlines()) == 1, f"prints several lines: {printed[:500]}")
-            self._check(name, url in printed or mode.name in NAMELESS, f"names no address: {printed[:500]}")
+            self._check(name, url in printed, f"names no address: {printed[:500]}")
             self._check(name, not out.exists(), "writes something")
         healthy = HostileModel(None)
         with serving(healthy) as service:

@@ -12,6 +12,7 @@ from carina.cases import Benchmark, Case
 from carina.models import RequestOptions, Sampling
 from carina.models.conversation import ReasoningEffort
 from carina.runs.records import History, Policy, Profile, Scope
+from carina.store.documents import require_finite
 from carina.store.errors import CarinaError
 from carina.store.results import Location, as_path
 from carina.store.seeding import shares
@@ -126,6 +127,7 @@ def _checked_body(fields: Mapping[str, Any]) -> str:
             f"extra_body: {', '.join(reserved)} cannot be set here: it has an option of its own, or belongs to the "
             "conversation"
         )
+    require_finite(fields, "extra_body")
     try:
         return write_extra_body(fields)
     except (TypeError, ValueError) as error:

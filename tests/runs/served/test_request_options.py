@@ -87,6 +87,7 @@ def test_the_command_line_passes_every_option(bench, tmp_path):
             {"extra_body": {"messages": [], "temperature": 1}},
             "extra_body: messages, temperature cannot be set",
         ),
+        ({"extra_body": {"a": [float("nan")]}}, "extra_body: .*expected a finite number, found nan"),
         ({"extra_body": {"a": object()}}, "extra_body: expected what JSON can hold"),
         (
             {"reasoning_tokens": 100},
