@@ -18,6 +18,7 @@ from typing import Any, Final, TypeVar
 from carina.cases import Benchmark, open_benchmark
 from carina.models import Reply, RequestOptions
 from carina.models.served import ChatMessage, ServedModel
+from carina.models.served.address import served_address, without_secrets
 from carina.models.served.first_request import send_first_request
 from carina.models.served.terms import refuse_restricted
 from carina.models.served.usage import MOST_TOKENS
@@ -90,7 +91,8 @@ def check_served(
         CarinaError: It was not answered; the message says what to change.
     """
     job = _make_job(bench, model, out, options)
-    with progress("First request", 1) as advance:
+    place = without_secrets(served_address(model, options.base_url)) or model
+    with progress(f"First request to {place}", 1) as advance:
         reply = _run_in_thread(
             send_first_request(
                 job.open,
@@ -293,12 +295,12 @@ def _run_processes(job: _Job, directory: Path, cases: Sequence[str], progress: O
     shares = [(place, tuple(cases[place::number])) for place in range(number)]
     results = list(in_order(work, shares, workers=number, on_message=progress))
     for result in results:
-        if isinstance(result, str):
-            raise CarinaError(result)
+        if isinstance(result, CarinaError):
+            raise result
     return sum(result for result in results if isinstance(result, int))
 
 
-def _run_worker(job: _Job, directory: Path, share: tuple[int, tuple[str, ...]]) -> str | int:
+def _run_worker(job: _Job, directory: Path, share: tuple[int, tuple[str, ...]]) -> CarinaError | int:
     """Run the cases of one share; returns the error that ended it, or as `_run_cases` does."""
     place, cases = share
     try:
@@ -309,4 +311,4 @@ def _run_worker(job: _Job, directory: Path, share: tuple[int, tuple[str, ...]]) 
         with StepLog(log_path(job.out, place), identify_run(read_info(job.out))) as log:
             return asyncio.run(_run_cases(job, bench, open_cases, log, send_message))
     except CarinaError as error:
-        return str(error)
+        return error
