@@ -28,7 +28,8 @@ from carina.runs.claim import write_info
 from carina.runs.info import describe_run
 from carina.runs.options import RunOptions
 from carina.runs.records import StepRow
-from carina.runs.results import STEPS_FILE, StepWriter, open_run
+from carina.runs.results import StepWriter, open_run
+from carina.runs.steps_table import STEPS_FILE
 from carina.studies import write_png
 
 STEPS_OF_A_CASE = 8

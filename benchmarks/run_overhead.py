@@ -276,8 +276,15 @@ def _loop(bench: Path, url: str, httpx: Any) -> Contender:
 def _carina(bench: Path, url: str, folder: Path) -> Contender:
     from carina.runs import run  # noqa: PLC0415
 
+    # The first request of a run is no turn; like the start-up, it is not measured.
     return lambda limit: run(
-        bench, MODEL, folder / f"run-{limit}", connections=CONNECTIONS, base_url=url, limit=limit
+        bench,
+        MODEL,
+        folder / f"run-{limit}",
+        connections=CONNECTIONS,
+        base_url=url,
+        limit=limit,
+        first_request=False,
     )
 
 

@@ -1,10 +1,15 @@
 """Run a served model against a server that misbehaves in every way, and then against a healthy one.
 
+Each mode is met twice: by questions of a run whose first request was answered, and by the first request alone.
+
 Promises that are tested, for each mode: the command ends in bounded time and memory with a sentence, never with a
 traceback; nothing that the server sent commands the terminal; every step is answered, incomplete with a reason, or not
 reached, and the sums agree; another address than the given one is never asked; the same command against a healthy
 server asks for no answered step again and completes the run; and where the hostile server left no answer, the run then
 equals one that never saw it.
+
+Where the first request is met by a hostile answer, the command either refuses in one sentence and writes nothing, or
+runs as usual; a healthy server then completes the run, which equals one that never saw the hostile one.
 
 The server and the commands share one process. In each run one conversation is met by the hostile mode from its first
 turn on, another from its third turn on, and the others are answered as usual.
@@ -29,7 +34,7 @@ import openai._base_client
 from PIL import Image
 from tests.models.loopback import MODEL, Answer, Asked, Service, serving
 from tests.runs.conftest import CASES, SIZE
-from tests.runs.served.scripted_model import ScriptedModel, turn
+from tests.runs.served.scripted_model import FIRST_SYSTEM, ScriptedModel, turn
 from typer.testing import CliRunner
 
 from carina.cases import Provenance, write_benchmark
@@ -47,14 +52,20 @@ CONNECTIONS: Final = 4
 
 
 class HostileModel(ScriptedModel):
-    """Answers some cases in a hostile mode, the others as usual."""
+    """Answers some cases in a hostile mode, the others as usual; the first request, where its mode is given."""
 
-    def __init__(self, mode: Mode | None) -> None:
+    def __init__(self, mode: Mode | None, *, first: Mode | None = None) -> None:
         super().__init__(NAMES)
         self._mode = mode
+        self._first = first
         self._times: Counter[tuple[str, int]] = Counter()
 
     def __call__(self, asked: Asked) -> Answer:
+        if asked.system == FIRST_SYSTEM:
+            self.first_requests += 1
+            if self._first is None:
+                return super().__call__(asked)
+            return self._first.react(asked, self.first_requests - 1)
         place = (self.case(asked), turn(asked))
         if self._mode is None or place[1] < HOSTILE_FROM.get(place[0], 99):
             return super().__call__(asked)
@@ -102,6 +113,34 @@ class Drill:
         if not mode.ends_run:
             self._check_account(name, out)
         self._check_resumed(name, out)
+
+    def try_first_request(self, mode: Mode, other: Service) -> None:
+        """Meet the first request with the mode, and check that nothing but a sentence comes of it."""
+        name = f"first request, {mode.name}"
+        out = self._root / f"first-{mode.name.replace('/', '-')}"
+        began = time.monotonic()
+        with serving(HostileModel(None, first=mode)) as hostile:
+            url = hostile.url.replace("http://", f"{mode.scheme}://")
+            code, printed, failure = self._run(out.name, url, timeout=mode.timeout)
+        seconds = time.monotonic() - began
+        self._tally.count("first requests")
+        self._check(name, failure is None, f"raises {failure!r}")
+        self._check(name, code in (0, 2), f"exits with {code}: {printed[:500]}")
+        self._check(name, seconds <= LIMIT_SECONDS, f"takes {seconds:.0f} s")
+        self._check(name, "Traceback" not in printed, "prints a traceback")
+        self._check(name, printed.replace("\n", "").replace("\t", "").isprintable(), f"prints {printed!r}")
+        self._check(name, not other._server.opened, "connects to another address")
+        other._server.opened.clear()
+        if code == 2:
+            self._tally.count("first requests that end a run")
+            self._check(name, len(printed.splitlines()) == 1, f"prints several lines: {printed[:500]}")
+            self._check(name, url in printed, f"names no address: {printed[:500]}")
+            self._check(name, not out.exists(), "writes something")
+        healthy = HostileModel(None)
+        with serving(healthy) as service:
+            code, printed, failure = self._run(out.name, service.url, timeout=60)
+        self._check(name, failure is None and code == 0, f"cannot be resumed: {code}, {printed[:500]}")
+        self._check(name, timeless(out) == self._expected, "differs from a run that met no hostile server")
 
     def _check_account(self, name: str, out: Path) -> None:
         """Every step has one row and one state; sums agree."""
@@ -187,6 +226,7 @@ def drill(root: Path, tally: Tally, given: argparse.Namespace) -> None:
         for mode in hostile_modes(f"{other.url}/chat/completions"):
             if mode.is_short or not given.short:
                 trial.try_mode(mode, other)
+                trial.try_first_request(mode, other)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     tally.count("megabytes of memory at most", peak // 10**6)
     if peak > LIMIT_BYTES:

@@ -282,5 +282,12 @@ def hostile_modes(other: str) -> list[Mode]:
         Mode("101 switching protocols", raw(b"HTTP/1.1 101 Switching\r\nupgrade: x\r\n\r\n", USUAL)),
         Mode("TLS on a plain port", raw(b"\x15\x03\x03\x00\x02\x02\x46"), shows=("https://",), is_short=True),
         Mode("escape sequences in headers", raw(JSON_HEAD, b"x-evil\x1b[2J: 1\r\n", LENGTH, USUAL)),
-        Mode("no TLS on a TLS port", raw(USUAL), scheme="https", shows=("TLS failure", "http://"), is_short=True),
+        Mode(
+            "no TLS on a TLS port",
+            raw(USUAL),
+            scheme="https",
+            ends_run=True,
+            shows=("TLS failure", "http://"),
+            is_short=True,
+        ),
     ]  # fmt: skip

@@ -127,9 +127,10 @@ def test_another_run_is_refused(bench, tmp_path):
     assert "holds another run (model builtin/oracle, not builtin/random)" in done.stderr
 
 
-def test_a_missing_image_is_named_and_fails_its_case(bench, tmp_path):
+def test_missing_images_are_named_and_fail_their_cases(bench, tmp_path):
     done = carina(bench, "--model", "builtin/reader", "-o", tmp_path / "run")
-    assert done.exit_code == 1
-    assert "failed: lf: " in done.stderr
-    assert "lf.png" in done.stderr
+    assert (done.exit_code, done.stdout) == (1, "")
+    (line,) = done.stderr.splitlines()
+    assert "no question was answered: 3 cases failed, 1 of them with " in line
+    assert "lf.png" in line
     assert {row.state for row in open_run(tmp_path / "run").rows()} == {"incomplete"}

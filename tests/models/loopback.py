@@ -7,9 +7,10 @@ The client is the real one. A script is a function from a request to what is sen
 import asyncio
 import json
 import socket
+import ssl
 import threading
 import time
-from collections.abc import Callable, Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -55,6 +56,7 @@ class Answer:
     """Token counts in the place of the usual ones."""
 
 
+_PAGE = b"<html><body>nothing here</body></html>"
 HANG = 300.0
 """Seconds after which a test that waits gives up; no test depends on how fast the machine is."""
 
@@ -107,12 +109,24 @@ class _Server(ThreadingHTTPServer):
 class Service:
     """The server, and what it was asked."""
 
-    def __init__(self, script: Callable[[Asked], str | Answer]) -> None:
+    def __init__(
+        self,
+        script: Callable[[Asked], str | Answer],
+        models: Sequence[str] | None = None,
+        *,
+        tls: ssl.SSLContext | None = None,
+        root: str = "/v1",
+    ) -> None:
         self.asked: list[Asked] = []
+        self.listed: list[str] = []
+        """Paths of requests for a list."""
         self.most_at_once = 0
         self._at_once = 0
         self._lock = threading.Lock()
         self._script = script
+        self._models = models
+        self._root = root
+        self._scheme = "http" if tls is None else "https"
         service = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -121,17 +135,22 @@ class Service:
             def do_POST(self):
                 service._serve(self, self.rfile.read(int(self.headers["content-length"])))
 
+            def do_GET(self):
+                service._list(self)
+
             def log_message(self, *_):
                 pass
 
         self._server = _Server(("127.0.0.1", 0), Handler)
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
         # Whoever has lost patience with a slow answer does not read it.
         self._server.handle_error = lambda *_: None
         self._thread = threading.Thread(target=self._server.serve_forever, args=(0.02,), daemon=True)
 
     @property
     def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        return f"{self._scheme}://127.0.0.1:{self._server.server_address[1]}{self._root}"
 
     @property
     def prompts(self) -> list[str]:
@@ -144,6 +163,18 @@ class Service:
         with socket.create_connection(server.server_address) as last:
             address = last.getsockname()
         wait_until(lambda: address in server.closed and len(server.closed) == len(server.opened))
+
+    def _list(self, handler) -> None:
+        """The list of models at its usual place, if there is one."""
+        self.listed.append(handler.path)
+        has_list = self._models is not None and handler.path == f"{self._root}/models"
+        names = [{"id": name, "object": "model"} for name in self._models or ()]
+        content = json.dumps({"object": "list", "data": names}).encode() if has_list else _PAGE
+        handler.send_response(200 if has_list else 404)
+        handler.send_header("content-type", "application/json" if has_list else "text/html")
+        handler.send_header("content-length", str(len(content)))
+        handler.end_headers()
+        handler.wfile.write(content)
 
     def _serve(self, handler, raw) -> None:
         body = json.loads(raw)
@@ -188,9 +219,22 @@ class Service:
 
 
 @contextmanager
-def serving(script: Callable[[Asked], str | Answer]) -> Iterator[Service]:
-    """A running service."""
-    service = Service(script)
+def serving(
+    script: Callable[[Asked], str | Answer],
+    models: Sequence[str] | None = None,
+    *,
+    tls: ssl.SSLContext | None = None,
+    root: str = "/v1",
+) -> Iterator[Service]:
+    """A running service.
+
+    Args:
+        script: What it answers.
+        models: Names that it lists; None for a service without a list.
+        tls: Settings of a service with TLS.
+        root: Path at which it lists its models; questions are answered at any path.
+    """
+    service = Service(script, models, tls=tls, root=root)
     service._thread.start()
     try:
         yield service

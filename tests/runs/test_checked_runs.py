@@ -232,7 +232,9 @@ def swap(bench):
 def test_swapped_images_of_equal_size_are_not_scored(two, tmp_path):
     run(two.directory, "builtin/reader", tmp_path / "right")
     swap(two)
-    wrong = run(two.directory, "builtin/reader", tmp_path / "wrong")
+    with pytest.raises(CarinaError, match="no question was answered: 2 cases failed"):
+        run(two.directory, "builtin/reader", tmp_path / "wrong")
+    wrong = open_run(tmp_path / "wrong")
     assert (wrong.counts.answered, wrong.counts.incomplete) == (0, 2)
     assert [case for case, _ in wrong.failures] == ["a", "b"]
     for name, (_, reason) in zip(("a.png", "b.png"), wrong.failures, strict=True):

@@ -92,7 +92,7 @@ class _Commands(TyperGroup):
             return super().invoke(ctx)
         except CarinaError as error:
             print_line(f"Error: {error}", fg=typer.colors.RED, err=True)
-            raise typer.Exit(2) from None
+            raise typer.Exit(error.exit_code) from None
         except BrokenPipeError:
             raise typer.Exit(1) from None
         except OSError as error:

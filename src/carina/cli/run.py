@@ -2,8 +2,9 @@
 
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Final, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
 
+import msgspec
 import typer
 
 from carina.cli.command import Command
@@ -24,8 +25,7 @@ from carina.store.errors import CarinaError
 if TYPE_CHECKING:
     from carina.runs import Estimate, Run
 
-_LISTED: Final = 10
-"""Failed cases that are listed."""
+_EXTRA_BODY_EXAMPLE: Final = """expected an object, such as '{"min_p": 0.1}'"""
 
 
 def register(app: typer.Typer) -> None:
@@ -104,6 +104,57 @@ def run(
     max_tokens: Annotated[
         int, typer.Option(min=1, metavar="N", help="Longest answer, reasoning included, in tokens.")
     ] = 2048,
+    top_p: Annotated[
+        float | None,
+        typer.Option(
+            metavar="P",
+            help="Share of probability from which the next token is drawn; no effect at temperature 0.",
+        ),
+    ] = None,
+    top_k: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="K",
+            help="Number of likeliest tokens from which the next one is drawn; no effect at temperature 0.",
+        ),
+    ] = None,
+    reasoning_effort: Annotated[
+        Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"] | None,
+        typer.Option(
+            help="How much a model that reasons does so; few models know all words.",
+            show_default="the model's own",
+        ),
+    ] = None,
+    reasoning_tokens: Annotated[
+        int | None,
+        typer.Option(
+            min=1, metavar="N", help="Most tokens of reasoning before an answer, fewer than --max-tokens."
+        ),
+    ] = None,
+    extra_body: Annotated[
+        str | None,
+        typer.Option(
+            metavar="JSON",
+            help="Further fields of each request to a server with the OpenAI API, as a JSON object. They are recorded "
+            "in run.json: give no key here.",
+        ),
+    ] = None,
+    structured: Annotated[
+        bool,
+        typer.Option(
+            "--structured",
+            help="Ask for JSON in a schema that is made from the question, where its answer is no free text.",
+        ),
+    ] = False,
+    first_request: Annotated[
+        bool,
+        typer.Option(
+            "--first-request/--no-first-request",
+            help="Send a tiny request to a served model before anything else, which finds a wrong address, key or name "
+            "within seconds.",
+        ),
+    ] = True,
     connections: Annotated[
         int,
         typer.Option(
@@ -225,6 +276,13 @@ def run(
         seed=seed,
         temperature=temperature,
         max_tokens=max_tokens,
+        top_p=top_p,
+        top_k=top_k,
+        reasoning_effort=reasoning_effort,
+        reasoning_tokens=reasoning_tokens,
+        extra_body=_read_extra_body(extra_body),
+        structured=structured,
+        first_request=first_request,
         connections=connections,
         processes=processes,
         engine=engine,
@@ -241,6 +299,18 @@ def run(
         notify=lambda sentence: print_line(sentence, err=True),
     )
     _print_run(finished, as_json=json)
+
+
+def _read_extra_body(text: str | None) -> dict[str, Any] | None:
+    if text is None:
+        return None
+    try:
+        fields = msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise CarinaError(f"--extra-body: not JSON ({error}); {_EXTRA_BODY_EXAMPLE}") from None
+    if not isinstance(fields, dict):
+        raise CarinaError(f"--extra-body: no JSON object; {_EXTRA_BODY_EXAMPLE}")
+    return fields
 
 
 def _print_estimate(found: "Estimate", *, as_json: bool) -> None:
@@ -265,12 +335,7 @@ def _print_run(finished: "Run", *, as_json: bool) -> None:
             + (f", {format_count(unparsed, 'answer')} could not be parsed" if unparsed else ""),
             err=True,
         )
-    for case, reason in failures[:_LISTED]:
-        print_line(f"failed: {case}: {reason}", fg=typer.colors.YELLOW, err=True)
     if failures:
-        more = len(failures) - _LISTED
-        listed = f" ({more} more)" if more > 0 else ""
-        print_line(
-            f"{format_count(len(failures), 'case')} failed{listed}; repeat the command to ask again", err=True
-        )
+        number = len({failure.case for failure in failures})
+        print_line(f"{format_count(number, 'case')} failed; repeat the command to ask again", err=True)
         raise typer.Exit(1)

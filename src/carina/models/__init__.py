@@ -8,7 +8,7 @@ Nothing here imports torch, onnxruntime or inspect-ai before a model is opened, 
 them.
 """
 
-from carina.models.conversation import ChatModel, ChatTurn, ImageReader, Reply, Sampling
+from carina.models.conversation import ChatModel, ChatTurn, ImageReader, Reply, RequestOptions, Sampling
 from carina.models.registry import (
     MODELS,
     Capability,
@@ -39,6 +39,7 @@ __all__ = [
     "Prompts",
     "Proposal",
     "Reply",
+    "RequestOptions",
     "Sampling",
     "Segmenter",
     "identify_model",

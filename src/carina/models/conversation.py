@@ -5,7 +5,7 @@ the form that is described here. Needs no extra.
 """
 
 from collections.abc import Callable, Sequence
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 import msgspec
 
@@ -21,6 +21,42 @@ class Sampling(msgspec.Struct, frozen=True, kw_only=True):
     max_tokens: int = 2048
     """Longest answer, reasoning included, in tokens."""
     seed: int | None = None
+
+
+ReasoningEffort = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+"""How much a model reasons before it answers, in inspect-ai's words; few models know all of them."""
+
+
+class RequestOptions(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a request asks for beyond `Sampling`; None and False leave it to the model."""
+
+    top_p: float | None = None
+    """Share of probability from which the next token is drawn."""
+    top_k: int | None = None
+    """Number of likeliest tokens from which the next one is drawn."""
+    reasoning_effort: ReasoningEffort | None = None
+    reasoning_tokens: int | None = None
+    """Most tokens of reasoning before an answer."""
+    extra_body: str | None = None
+    """Further fields of the body of a request, as the JSON text of an object."""
+    structured: bool = False
+    """Whether the answer to a question with options, labels or boxes is to be JSON in the schema of the question."""
+
+    @property
+    def body(self) -> dict[str, Any]:
+        """The further fields of the body."""
+        fields: dict[str, Any] = {} if self.extra_body is None else msgspec.json.decode(self.extra_body)
+        return fields
+
+    def to_record(self) -> dict[str, Any]:
+        """The options that are given, by name, as `run.json` records them.
+
+        Example:
+            >>> RequestOptions(top_p=0.9, extra_body='{"min_p": 0.1}').to_record()
+            {'top_p': 0.9, 'extra_body': {'min_p': 0.1}}
+        """
+        record: dict[str, Any] = msgspec.to_builtins(self)
+        return record if self.extra_body is None else record | {"extra_body": self.body}
 
 
 class Reply(msgspec.Struct, frozen=True, kw_only=True):

@@ -15,7 +15,7 @@ from carina.models.chat.loading import (
     silence_transformers,
 )
 from carina.models.chat.template import ChatTemplate, Conversation, make_message
-from carina.models.conversation import ChatTurn, ImageReader, Reply, Sampling
+from carina.models.conversation import ChatTurn, ImageReader, Reply, RequestOptions, Sampling
 from carina.models.fingerprint import fingerprint_of_transformers
 from carina.models.registry import ModelName, ModelOptions, model_kind
 from carina.store.seeding import rng
@@ -28,11 +28,19 @@ class HfModel:
     memory is tried again in halves, and the size that fitted is kept for the rest.
     """
 
-    def __init__(self, loaded: LoadedModel, *, sampling: Sampling, batch: int = 8) -> None:
+    def __init__(
+        self,
+        loaded: LoadedModel,
+        *,
+        sampling: Sampling,
+        request: RequestOptions | None = None,
+        batch: int = 8,
+    ) -> None:
         self.name = f"hf:{loaded.name}"
         self.batch = batch
         self._loaded = loaded
         self._sampling = sampling
+        self._request = request or RequestOptions()
         self._template = ChatTemplate(loaded)
 
     @classmethod
@@ -41,6 +49,7 @@ class HfModel:
         location: str,
         *,
         sampling: Sampling,
+        request: RequestOptions | None = None,
         trust_remote_code: bool = False,
         device: str | None = None,
         dtype: str | None = None,
@@ -51,13 +60,14 @@ class HfModel:
         Args:
             location: Folder, or hub id `OWNER/NAME`.
             sampling: How answers are drawn.
+            request: Its `top_p` and `top_k` take the place of the model's own.
             trust_remote_code: Whether code that comes with the weights may run.
             device: None takes a GPU where there is one.
             dtype: None takes the model's own on a GPU, and float32 on the CPU.
             batch: Turns at a time.
         """
         loaded = load_model(location, trust_remote_code=trust_remote_code, device=device, dtype=dtype)
-        return cls(loaded, sampling=sampling, batch=batch)
+        return cls(loaded, sampling=sampling, request=request, batch=batch)
 
     def answer(self, turns: Sequence[ChatTurn], images: ImageReader) -> list[Reply]:
         """One reply per turn, in order."""
@@ -110,7 +120,7 @@ class HfModel:
     def _generate(self, turns: Sequence[ChatTurn], inputs: Any, *, max_tokens: int) -> list[list[int]]:  # noqa: ANN401
         """New tokens of every row, up to the one that ends it."""
         loaded = self._loaded
-        sampler = make_token_sampler(loaded, self._sampling, turns)
+        sampler = make_token_sampler(loaded, self._sampling, self._request, turns)
         with loaded.torch.inference_mode(), silence_transformers(loaded.transformers):
             tokens = loaded.model.generate(
                 **inputs.to(loaded.model.device, dtype=loaded.model.dtype),
@@ -219,11 +229,11 @@ class TokenSampler:
 
 
 def make_token_sampler(
-    loaded: LoadedModel, sampling: Sampling, turns: Sequence[ChatTurn]
+    loaded: LoadedModel, sampling: Sampling, request: RequestOptions, turns: Sequence[ChatTurn]
 ) -> TokenSampler | None:
     """The sampler for the answers to some turns; None where the likeliest token is taken.
 
-    Without a temperature the model's own settings decide; their `top_k` and `top_p` hold either way.
+    Without a temperature the model's own settings decide; so do they about `top_k` and `top_p` unless these are given.
     """
     own = loaded.model.generation_config
     temperature = sampling.temperature
@@ -233,10 +243,12 @@ def make_token_sampler(
         return None
     kinds = loaded.transformers
     warpers = [kinds.TemperatureLogitsWarper(float(temperature))]
-    if own.top_k:
-        warpers.append(kinds.TopKLogitsWarper(top_k=own.top_k))
-    if own.top_p is not None and own.top_p < 1:
-        warpers.append(kinds.TopPLogitsWarper(top_p=own.top_p))
+    top_k = own.top_k if request.top_k is None else request.top_k
+    top_p = own.top_p if request.top_p is None else request.top_p
+    if top_k:
+        warpers.append(kinds.TopKLogitsWarper(top_k=top_k))
+    if top_p is not None and top_p < 1:
+        warpers.append(kinds.TopPLogitsWarper(top_p=top_p))
     return TokenSampler(loaded.torch, [_seed(sampling.seed, turn) for turn in turns], warpers)
 
 
@@ -261,6 +273,7 @@ def _fingerprint(name: ModelName) -> str:
     extra="torch",
     packages=("torch", "transformers"),
     fingerprint=_fingerprint,
+    request_options=("top_p", "top_k"),
 )
 def open_hf(name: ModelName, options: ModelOptions) -> HfModel | LoadedModel:
     """Vision-language model of transformers, in this process."""
@@ -275,6 +288,7 @@ def open_hf(name: ModelName, options: ModelOptions) -> HfModel | LoadedModel:
     return HfModel.open(
         name.location,
         sampling=options.sampling,
+        request=options.request,
         trust_remote_code=options.trust_remote_code,
         device=options.device,
     )

@@ -18,7 +18,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, TypeVar
 
-from carina.models.conversation import Sampling
+from carina.models.conversation import RequestOptions, Sampling
 from carina.store.errors import CarinaError
 from carina.store.registry import Registry
 
@@ -103,6 +103,7 @@ class ModelOptions:
     base_url: str | None = None
     """Address of the server of a served model; None for its provider's own."""
     sampling: Sampling = field(default_factory=Sampling)
+    request: RequestOptions = field(default_factory=RequestOptions)
     seed: int = 0
     """For models that answer at random."""
     benchmark: Any = None
@@ -139,6 +140,8 @@ class ModelKind:
     """Identity from the files alone, without loading anything; raises where the model could not be opened."""
     fingerprint: Callable[[ModelName], str] | None = None
     """Quick fingerprint of the files, which tells two folders of one name apart."""
+    request_options: tuple[str, ...] = ()
+    """Names of the options of `RequestOptions` that models of the kind heed."""
 
 
 _REGISTERED_BY: Final = {
@@ -166,6 +169,7 @@ def model_kind(
     packages: Sequence[str] = (),
     identify: Callable[[ModelName], ModelIdentity] | None = None,
     fingerprint: Callable[[ModelName], str] | None = None,
+    request_options: Sequence[str] = (),
 ) -> Callable[[AnyOpener], AnyOpener]:
     """Register a function or class that opens models of a kind.
 
@@ -180,6 +184,7 @@ def model_kind(
         packages: Distributions whose versions a run records.
         identify: Gives the identity of a model from its files alone.
         fingerprint: Gives a quick fingerprint of a model's files.
+        request_options: Names of the options of `RequestOptions` that models of the kind heed; others are refused.
 
     Returns:
         A decorator that returns its argument unchanged.
@@ -211,6 +216,7 @@ def model_kind(
                 packages=tuple(packages),
                 identify=identify,
                 fingerprint=fingerprint,
+                request_options=tuple(request_options),
             ),
         )
         return opener
@@ -282,6 +288,7 @@ def open_model(
     trust_remote_code: bool = False,
     base_url: str | None = None,
     sampling: Sampling | None = None,
+    request: RequestOptions | None = None,
     seed: int = 0,
     benchmark: object = None,
     retries: int = 5,
@@ -297,6 +304,7 @@ def open_model(
         trust_remote_code: Whether code that comes with the weights may run.
         base_url: Address of the server of a served model; None for its provider's own.
         sampling: Temperature, longest answer and seed of a chat model.
+        request: Further options of a request to a chat model; those that it does not heed are refused.
         seed: For models that answer at random.
         benchmark: Opened benchmark that will be asked; `builtin/majority` and `builtin/oracle` need it.
         retries: Retries after a transport error, for a served model.
@@ -317,12 +325,15 @@ def open_model(
     """
     text = name.text if isinstance(name, ModelName) else name
     parsed = parse_model_name(text, needs=needs)
+    request = request or RequestOptions()
+    refuse_request_options(parsed, request)
     options = ModelOptions(
         needs=needs,
         device=device,
         trust_remote_code=trust_remote_code,
         base_url=base_url,
         sampling=sampling or Sampling(),
+        request=request,
         seed=seed,
         benchmark=benchmark,
         retries=retries,
@@ -330,6 +341,31 @@ def open_model(
         connections=connections,
     )
     return MODELS[parsed.kind].open(parsed, options)
+
+
+def refuse_request_options(name: ModelName, request: RequestOptions) -> None:
+    """Refuse options of a request that models of a kind do not heed.
+
+    Raises:
+        CarinaError: An option that is given is not heeded; the message names it and those that are.
+
+    Example:
+        >>> refuse_request_options(parse_model_name("builtin/oracle"), RequestOptions(top_p=0.9))
+        Traceback (most recent call last):
+        carina.store.errors.CarinaError: model 'builtin/oracle': --top-p does not apply; models such as ...
+    """
+    heeded = MODELS[name.kind].request_options
+    unheeded = [option for option in request.to_record() if option not in heeded]
+    if unheeded:
+        known = f"only {name_options(heeded)}" if heeded else "no such option"
+        raise CarinaError(
+            f"model {name.text!r}: {name_options(unheeded)} does not apply; {_plural(name.kind)} take {known}"
+        )
+
+
+def name_options(names: Sequence[str]) -> str:
+    """Options of a request as the command line spells them."""
+    return ", ".join(f"--{name.replace('_', '-')}" for name in names)
 
 
 def identify_model(name: str, *, needs: Capability | None = None) -> ModelIdentity:

@@ -9,7 +9,9 @@ from typing import Any, Final
 import msgspec
 
 from carina.runs.layout import LAYOUT
+from carina.runs.log import LOG_PATTERN, read_log
 from carina.runs.records import SCHEMA, RunInfo
+from carina.runs.steps_table import STEPS_FILE, StepsTable
 from carina.store.documents import decode_json, read_file, read_stored_path
 from carina.store.errors import CarinaError
 from carina.store.files import write_bytes
@@ -64,6 +66,8 @@ def identify_run(info: RunInfo) -> str:
     """
     values = msgspec.to_builtins(info)
     asked = {name: values[name] for name in _IDENTIFYING}
+    if info.request:  # a field that was added later
+        asked["request"] = info.request
     asked["selection"] = {name: value for name, value in info.selection.items() if name not in _SELECTION}
     return hashlib.sha256(msgspec.json.encode(asked, order="deterministic")).hexdigest()[:16]
 
@@ -76,7 +80,10 @@ def write_info(run: Path, info: RunInfo) -> None:
 def claim_run(
     out: Path, info: RunInfo, all_ids: Callable[[], Sequence[str]], notify: Callable[[str], object]
 ) -> RunInfo:
-    """Decide what happens with the run that lies in a directory. Nothing is written.
+    """Decide what happens with the run that lies in a directory.
+
+    Nothing is written. Of another run without a single answer, as a failed start leaves it, the log and the table are
+    removed: it is begun anew.
 
     Args:
         out: Directory of the run.
@@ -101,6 +108,10 @@ def claim_run(
         # No step was answered yet, so a call that failed at its start decides nothing.
         return info
     different = "; ".join(_differences(msgspec.to_builtins(info), msgspec.to_builtins(existing)))
+    if (different or existing.cases != info.cases) and not _holds_answers(out, existing):
+        for file in _results(out):
+            file.unlink()
+        return info
     if different:
         raise CarinaError(f"{out}: holds another run ({different}); choose another directory for this one")
     if existing.carina != info.carina:
@@ -110,6 +121,24 @@ def claim_run(
         )
     # What is written from here on has the current layout.
     return _extend(out, msgspec.structs.replace(existing, schema=info.schema), info, all_ids, notify)
+
+
+def _results(out: Path) -> list[Path]:
+    """The logs and the table of a run."""
+    return [*sorted(out.glob(LOG_PATTERN)), *out.glob(STEPS_FILE)]
+
+
+def _holds_answers(out: Path, info: RunInfo) -> bool:
+    """Whether any step of a run was answered. What cannot be read may hold answers."""
+    try:
+        if any(
+            entry.row.state == "answered" for entries in read_log(out).values() for entry in entries.values()
+        ):
+            return True
+        table = StepsTable(out / STEPS_FILE, info)
+        return table.exists() and "answered" in table.read(("state",))["state"].to_list()
+    except CarinaError:
+        return True
 
 
 def _extend(
@@ -151,9 +180,9 @@ def _describe_selection(info: RunInfo) -> str:
 
 
 def _differences(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator[str]:
-    """Differences in the fields that must be equal."""
-    for name, mine in ours.items():
-        yours = theirs.get(name)
+    """Differences in the fields that must be equal, also those that only one of the two has."""
+    for name in {**ours, **theirs}:
+        mine, yours = ours.get(name), theirs.get(name)
         if name in _MAY_DIFFER or name in _SELECTION or mine == yours:
             continue
         if isinstance(mine, dict) and isinstance(yours, dict):

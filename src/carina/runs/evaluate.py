@@ -1,18 +1,20 @@
 """`carina.run`: evaluate a model on a benchmark; resumes an interrupted run and extends a smaller one."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 from carina.cases import Benchmark, Case, open_benchmark
 from carina.models import ModelName, parse_model_name
-from carina.models.registry import count_processes
+from carina.models.conversation import ReasoningEffort
+from carina.models.registry import count_processes, refuse_request_options
 from carina.models.served.address import served_address
 from carina.runs.claim import claim_run, identify_run, write_info
+from carina.runs.failures import describe_failures, refuse_without_answers
 from carina.runs.info import describe_run, start_call
 from carina.runs.log import Answered, read_log
-from carina.runs.options import HistoryName, RunOptions, make_options
+from carina.runs.options import HistoryName, RunOptions, make_options, make_request_options
 from carina.runs.records import OnProgress, Policy, Profile, Scope
 from carina.runs.results import Run, close_run
 from carina.runs.shards import run_in_process
@@ -45,6 +47,13 @@ def run(
     seed: int = 0,
     temperature: float | None = 0.0,
     max_tokens: PositiveInt = 2048,
+    top_p: float | None = None,
+    top_k: PositiveInt | None = None,
+    reasoning_effort: ReasoningEffort | None = None,
+    reasoning_tokens: PositiveInt | None = None,
+    extra_body: Mapping[str, Any] | None = None,
+    structured: bool = False,
+    first_request: bool = True,
     connections: PositiveInt = 16,
     processes: PositiveInt = 1,
     engine: Engine = "local",
@@ -86,6 +95,17 @@ def run(
         seed: Seed for all random choices.
         temperature: Sampling temperature; negative or None for the model's own default.
         max_tokens: Longest answer, reasoning included, in tokens.
+        top_p: Share of probability from which the next token is drawn, above 0 and up to 1; no effect at temperature 0.
+        top_k: Number of likeliest tokens from which the next one is drawn; no effect at temperature 0.
+        reasoning_effort: How much a model that reasons does so: "none", "minimal", "low", "medium", "high", "xhigh" or
+            "max". None leaves it to the model.
+        reasoning_tokens: Most tokens of reasoning before an answer, fewer than `max_tokens`.
+        extra_body: Further fields of the body of each request to a server in OpenAI's layout. They are recorded in
+            `run.json`, so they must hold no key.
+        structured: Ask for JSON in a schema that is made from the question: an option by number or letter, a label, or
+            boxes. Questions that are answered in free text are asked as usual.
+        first_request: Whether to send a tiny request to a served model before anything else, which finds a wrong
+            address, key or name within seconds.
         connections: Number of conversations to hold with a served model at the same time.
         processes: Number of processes, for a model that runs in-process.
         engine: Where the processes run: "local" (on this machine) or "ray" (on a Ray cluster).
@@ -106,7 +126,8 @@ def run(
         The run: `.scores()` by stage, `.to_frame()` with one row per step, `.failures`.
 
     Raises:
-        CarinaError: The model, the benchmark or an option is wrong, or the directory holds another run.
+        CarinaError: The model, the benchmark or an option is wrong, the first request is not answered, no question at
+            all is answered, or the directory holds another run.
 
     Example:
         >>> answers = run("bench", "builtin/oracle", "runs/oracle")
@@ -129,6 +150,16 @@ def run(
     )
     options = replace(
         options,
+        request=make_request_options(
+            top_p=top_p,
+            top_k=top_k,
+            reasoning_effort=reasoning_effort,
+            reasoning_tokens=reasoning_tokens,
+            extra_body=extra_body,
+            structured=structured,
+            max_tokens=max_tokens,
+        ),
+        first_request=first_request,
         connections=connections,
         processes=count_processes(model, processes, engine),
         engine=engine,
@@ -156,6 +187,7 @@ def run_model(
     """As `run`, with the options as one record."""
     on_notice = notify or (lambda _sentence: None)
     name = parse_model_name(model, needs="chat")
+    refuse_request_options(name, options.request)
     address = served_address(name.location, options.base_url) if name.is_served else None
     bench = open_benchmark(benchmark, options.images, verify_images=options.verify_images)
     info = describe_run(bench, name, out, options)
@@ -168,6 +200,10 @@ def run_model(
         open_ids = _unfinished_cases(bench, ids, answered, options.policy)
         if open_ids:
             bench.require_sound(open_ids)
+            if name.is_served and options.first_request:
+                from carina.runs.served import check_served  # noqa: PLC0415 - needs an extra
+
+                check_served(bench, name.location, out, options, progress=progress, on_notice=on_notice)
             info = start_call(info, name, address, cases=len(ids), verify_images=options.verify_images)
             write_info(out, info)
             with progress("Cases", len(ids)) as advance:
@@ -182,7 +218,11 @@ def run_model(
                     progress=lambda done: advance(done.cases, asked=done.asked, failed=done.failed),
                     on_notice=on_notice,
                 )
-        return close_run(bench, out, info, ids, on_notice)
+        finished = close_run(bench, out, info, ids, on_notice)
+    refuse_without_answers(model, finished.counts.answered, finished.failures)
+    for sentence in describe_failures(finished.failures):
+        on_notice(sentence)
+    return finished
 
 
 def _ask(

@@ -38,6 +38,7 @@ def describe_run(bench: Benchmark, model: ModelName, out: Path, options: RunOpti
         system={name: system_prompt(name) for name in sorted(manifest.counts.protocols)},
         max_side=options.max_side,
         sampling=msgspec.to_builtins(options.sampling),
+        request=options.request.to_record(),
         benchmark=os.path.relpath(bench.directory.resolve(), out.resolve()),
         benchmark_command=manifest.command,
         fingerprint=fingerprint(bench),

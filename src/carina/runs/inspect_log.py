@@ -13,13 +13,13 @@ from inspect_ai.hooks import Hooks, hooks
 from inspect_ai.model._generate_config import active_generate_config
 
 from carina.cases import Benchmark, open_benchmark
-from carina.models import ModelName, Reply, Sampling, parse_model_name
+from carina.models import ModelName, Reply, RequestOptions, Sampling, parse_model_name
 from carina.runs.claim import claim_run, identify_run, write_info
 from carina.runs.commits import Commits
 from carina.runs.in_process import log_entry
 from carina.runs.info import describe_run, start_call
 from carina.runs.log import Answered, StepLog, log_path, read_log
-from carina.runs.options import RunOptions
+from carina.runs.options import RunOptions, write_extra_body
 from carina.runs.records import RunInfo, StepRow
 from carina.runs.results import close_run
 from carina.store.resume import lock_directory
@@ -52,7 +52,15 @@ class TaskRun:
                     max_tokens=config.max_tokens or Sampling().max_tokens,
                     seed=config.seed,
                 )
-                self._answered = self._open(parse_model_name(model, needs="chat"), base_url, sampling)
+                request = RequestOptions(
+                    top_p=config.top_p,
+                    top_k=config.top_k,
+                    reasoning_effort=config.reasoning_effort,
+                    reasoning_tokens=config.reasoning_tokens,
+                    extra_body=None if not config.extra_body else write_extra_body(config.extra_body),
+                )
+                options = replace(self._options, sampling=sampling, request=request)
+                self._answered = self._open(parse_model_name(model, needs="chat"), base_url, options)
                 _OPEN.append(self)
             return self._answered
 
@@ -67,8 +75,8 @@ class TaskRun:
         self._stack.close()
         self._answered = None
 
-    def _open(self, model: ModelName, base_url: str | None, sampling: Sampling) -> Answered:
-        info = describe_run(self._bench, model, self.out, replace(self._options, sampling=sampling))
+    def _open(self, model: ModelName, base_url: str | None, options: RunOptions) -> Answered:
+        info = describe_run(self._bench, model, self.out, options)
         if len(self._ids) < self._bench.manifest.counts.cases:
             info = msgspec.structs.replace(info, cases=self._ids)
         self._stack.enter_context(lock_directory(self.out))

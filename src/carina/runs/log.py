@@ -57,6 +57,10 @@ Answered = Mapping[str, Mapping[int, Entry]]
 """The last entry by case and number of the step."""
 
 
+LOG_PATTERN: Final = "steps-*.jsonl"
+"""Names of the logs of a run."""
+
+
 def log_path(run: Path, process: int = 0) -> Path:
     """Path of the log of one process of a run."""
     return run / f"steps-{process:02d}.jsonl"
@@ -74,7 +78,7 @@ def read_log(
         repair: Remove a last line that was cut off; for a caller that holds the lock of the run.
     """
     places: dict[str, list[_Place]] = {}
-    for path in sorted(directory.glob("steps-*.jsonl")):
+    for path in sorted(directory.glob(LOG_PATTERN)):
         for case, place in _places(path, run, every_line=every_line, repair=repair):
             places.setdefault(case, []).append(place)
     return LoggedAnswers(places)

@@ -1,14 +1,18 @@
 """How a model is run: the options of `carina run`, history policies by their names, and the selection of cases."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final, Literal, cast
+from typing import Any, Final, Literal, cast
+
+import msgspec
 
 from carina.cases import Benchmark, Case
-from carina.models import Sampling
+from carina.models import RequestOptions, Sampling
+from carina.models.conversation import ReasoningEffort
 from carina.runs.records import History, Policy, Profile, Scope
+from carina.store.documents import require_finite
 from carina.store.errors import CarinaError
 from carina.store.results import Location, as_path
 from carina.store.seeding import shares
@@ -16,6 +20,13 @@ from carina.store.workers import Engine
 
 HistoryName = Literal["own", "gold", "hint", "none", "implicit", "explicit"]
 """History policies, with CheXpercept's names for gold and hint."""
+_RESERVED_FIELDS: Final = frozenset(
+    {
+        "max_completion_tokens", "max_tokens", "messages", "metadata", "model", "n", "reasoning_effort",
+        "response_format", "seed", "stream", "temperature", "tools", "top_k", "top_p",
+    }
+)  # fmt: skip
+"""Fields of a request that Carina sets, or that would change what comes back; inspect-ai drops `metadata`."""
 _CHEXPERCEPT: Final = {"none": "own", "implicit": "gold", "explicit": "hint"}
 """CheXpercept's settings, and the history policy that each is."""
 
@@ -31,6 +42,8 @@ class RunOptions:
     sample_per_stratum: int | None = None
     seed: int = 0
     sampling: Sampling = field(default_factory=Sampling)
+    request: RequestOptions = field(default_factory=RequestOptions)
+    first_request: bool = True
     connections: int = 16
     processes: int = 1
     engine: Engine = "local"
@@ -74,6 +87,61 @@ def make_options(
         ),
         images=None if images is None else as_path(images),
     )
+
+
+def make_request_options(
+    *,
+    top_p: float | None,
+    top_k: int | None,
+    reasoning_effort: ReasoningEffort | None,
+    reasoning_tokens: int | None,
+    extra_body: Mapping[str, Any] | None,
+    structured: bool,
+    max_tokens: int,
+) -> RequestOptions:
+    """The options of requests, checked.
+
+    Raises:
+        CarinaError: A number is out of its range, or `extra_body` holds a field that it may not set.
+    """
+    if top_p is not None and not 0 < top_p <= 1:
+        raise CarinaError(f"top_p {top_p}: expected more than 0, and 1 at most")
+    if reasoning_tokens is not None and reasoning_tokens >= max_tokens:
+        raise CarinaError(
+            f"reasoning_tokens {reasoning_tokens}: expected fewer than max_tokens ({max_tokens}), which include them"
+        )
+    return RequestOptions(
+        top_p=top_p,
+        top_k=top_k,
+        reasoning_effort=reasoning_effort,
+        reasoning_tokens=reasoning_tokens,
+        extra_body=_checked_body(extra_body) if extra_body else None,
+        structured=structured,
+    )
+
+
+def _checked_body(fields: Mapping[str, Any]) -> str:
+    reserved = sorted(_RESERVED_FIELDS & fields.keys())
+    if reserved:
+        raise CarinaError(
+            f"extra_body: {', '.join(reserved)} cannot be set here: it has an option of its own, or belongs to the "
+            "conversation"
+        )
+    require_finite(fields, "extra_body")
+    try:
+        return write_extra_body(fields)
+    except (TypeError, ValueError) as error:
+        raise CarinaError(f"extra_body: expected what JSON can hold ({error})") from None
+
+
+def write_extra_body(fields: Mapping[str, Any]) -> str:
+    """Further fields of a request as `RequestOptions` holds them.
+
+    Example:
+        >>> write_extra_body({"top_a": 0.5, "min_p": 0.1})
+        '{"min_p":0.1,"top_a":0.5}'
+    """
+    return msgspec.json.encode(dict(fields), order="deterministic").decode()
 
 
 def make_policy(

@@ -1,7 +1,7 @@
 """Records of a run: what a model is asked, what it answers, and what is stored. Records only."""
 
 from collections.abc import Callable
-from typing import Annotated, Final, Literal, NamedTuple
+from typing import Annotated, Any, Final, Literal, NamedTuple
 
 import msgspec
 
@@ -226,6 +226,8 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     """Number of selected cases; None in runs of earlier versions."""
     log_names_run: bool = False
     """Whether every line of the log states its run; not in runs that earlier versions began."""
+    request: dict[str, Any] = {}
+    """Options of requests beyond `sampling` that were given, by name; see `carina.models.RequestOptions`."""
     table: StepsTableInfo | None = None
     """The table of the steps as the last finished call has written it; None before, and in runs of earlier versions."""
 

@@ -18,7 +18,7 @@ from carina.runs.info import end_call
 from carina.runs.log import Answered, read_log
 from carina.runs.records import Policy, RunCounts, RunInfo, StepRow, StepsTableInfo
 from carina.runs.score.learned import TextScorer, text_metrics
-from carina.runs.steps_table import SCHEMA, StepsTable, run_columns
+from carina.runs.steps_table import SCHEMA, STEPS_FILE, StepsTable, run_columns
 from carina.runs.walk import Walk, resume_walk
 from carina.store.arguments import check_arguments
 from carina.store.files import replacing
@@ -26,7 +26,6 @@ from carina.store.frames import describe_table
 from carina.store.results import Location, Result, as_path
 from carina.store.tables import to_table
 
-STEPS_FILE: Final = "steps.parquet"
 _COUNTED: Final = ("case", "state", "status", "seconds", "input_tokens", "output_tokens", "images")
 _INTERRUPTED: Final = (
     "was interrupted or is still running; call `carina run` again with the same options to finish it"

@@ -13,15 +13,19 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from carina.cases import Benchmark, open_benchmark
-from carina.models import Reply
+from carina.models import Reply, RequestOptions
 from carina.models.served import ChatMessage, ServedModel
+from carina.models.served.address import served_address, without_secrets
+from carina.models.served.first_request import send_first_request
 from carina.models.served.terms import refuse_restricted
 from carina.models.served.usage import MOST_TOKENS
+from carina.runs.answer_schema import answer_schema
 from carina.runs.claim import identify_run, read_info
 from carina.runs.commits import Commits
+from carina.runs.failures import NothingAnsweredError
 from carina.runs.images import CaseImages
 from carina.runs.in_process import log_entry
 from carina.runs.log import Answered, StepLog, log_path, read_log
@@ -30,11 +34,15 @@ from carina.runs.records import OnProgress, Policy, ProgressCount, Turn
 from carina.runs.walk import Walk, resume_walks
 from carina.store.counts import format_count
 from carina.store.errors import CarinaError
+from carina.store.progress import Progress
 from carina.store.waiting import wait_for_result
 from carina.store.workers import in_order, send_message
 
 _GIVE_UP_AFTER: Final = 20
 """Turns that fail in a row, after which the others would fail too."""
+
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -46,6 +54,58 @@ class _Job:
     options: RunOptions
     stay_local: bool
     """Whether requests to any other machine are refused."""
+
+    def open(self, request: RequestOptions) -> ServedModel:
+        """Open the model with some options of requests."""
+        return ServedModel(
+            self.model,
+            sampling=self.options.sampling,
+            request=request,
+            base_url=self.options.base_url,
+            retries=self.options.retries,
+            attempt_seconds=self.options.timeout,
+            connections=self.options.connections,
+            stay_local=self.stay_local,
+        )
+
+
+def _make_job(bench: Benchmark, model: str, out: Path, options: RunOptions) -> _Job:
+    stay_local = refuse_restricted(
+        bench.manifest.sources, model, base_url=options.base_url, accept_terms=options.accept_terms
+    )
+    return _Job(model, out, options, stay_local)
+
+
+def check_served(
+    bench: Benchmark,
+    model: str,
+    out: Path,
+    options: RunOptions,
+    *,
+    progress: Progress,
+    on_notice: Callable[[str], object],
+) -> None:
+    """Send the first request to a served model: before anything is written, and without anything of the benchmark.
+
+    Raises:
+        CarinaError: It was not answered; the message says what to change.
+    """
+    job = _make_job(bench, model, out, options)
+    place = without_secrets(served_address(model, options.base_url)) or model
+    with progress(f"First request to {place}", 1) as advance:
+        reply = _run_in_thread(
+            send_first_request(
+                job.open,
+                options.request,
+                seconds=options.timeout,
+                retries=options.retries,
+                notify=on_notice,
+            )
+        )
+        advance(1)
+    tokens = [format_count(number, "token") for number in (reply.input_tokens, reply.output_tokens) if number]
+    taken = f"; {' sent and '.join(tokens)} written, not counted in the run" if len(tokens) > 1 else ""
+    on_notice(f"{model}: the first request was answered in {reply.seconds:.1f} s{taken}")
 
 
 def run_served(
@@ -60,10 +120,7 @@ def run_served(
     on_notice: Callable[[str], object],
 ) -> None:
     """Run a served model on cases."""
-    stay_local = refuse_restricted(
-        bench.manifest.sources, model, base_url=options.base_url, accept_terms=options.accept_terms
-    )
-    job = _Job(model, out, options, stay_local)
+    job = _make_job(bench, model, out, options)
     if options.processes > 1 and len(cases) > 1:
         refused = _run_processes(job, bench.directory, cases, progress)
     else:
@@ -78,7 +135,7 @@ def run_served(
         )
 
 
-def _run_in_thread(work: Coroutine[Any, Any, int]) -> int:
+def _run_in_thread(work: Coroutine[Any, Any, T]) -> T:
     """Run to the end in another thread; an interrupt of this one cancels the work, which keeps its answers.
 
     Ctrl-C is raised in the main thread, wherever it is: inside a task it would leave the other tasks of the event loop
@@ -86,7 +143,7 @@ def _run_in_thread(work: Coroutine[Any, Any, int]) -> int:
     """
     begun: Future[asyncio.Task[int] | None] = Future()
 
-    async def begin() -> int:
+    async def begin() -> T:
         begun.set_result(asyncio.current_task())
         return await work
 
@@ -113,18 +170,10 @@ async def _run_cases(
 ) -> int:
     """Walk all cases; returns the number of answers whose token counts were refused."""
     options = job.options
-    served = ServedModel(
-        job.model,
-        sampling=options.sampling,
-        base_url=options.base_url,
-        retries=options.retries,
-        attempt_seconds=options.timeout,
-        connections=options.connections,
-        stay_local=job.stay_local,
-    )
+    served = job.open(options.request)
     images = CaseImages(bench, max_side=options.max_side, blind=options.blind)
     commits = Commits(log)
-    runner = _Runner(job.model, served, images, commits, progress)
+    runner = _Runner(job.model, served, images, commits, progress, is_structured=options.request.structured)
     # The garbage collector would go through the objects of the providers' packages again and again: a tenth of a turn.
     gc.freeze()
     try:
@@ -171,13 +220,17 @@ class _Runner:
         images: CaseImages,
         commits: Commits,
         progress: OnProgress,
+        *,
+        is_structured: bool,
     ) -> None:
         self._model = model
         self._served = served
         self._images = images
         self._commits = commits
         self._progress = progress
+        self._is_structured = is_structured
         self._failed = 0
+        self._has_answer = False
         self.refused_usages = 0
         """Answers whose token counts made no sense."""
 
@@ -198,7 +251,8 @@ class _Runner:
                 reply = Reply(text=None, error=str(error))
             else:
                 began = time.perf_counter()
-                reply = await conversation.answer(chat_messages(turn, uris))
+                schema = answer_schema(turn.step) if self._is_structured else None
+                reply = await conversation.answer(chat_messages(turn, uris), schema)
             row = walk.take(reply, seconds=round(time.perf_counter() - began, 4))
             await self._commits.commit(log_entry(row, reply))
             self._progress(ProgressCount(asked=1, failed=int(reply.text is None)))
@@ -213,9 +267,11 @@ class _Runner:
             uris |= await asyncio.to_thread(self._images.data_uris, walk.case, missing)
 
     def _count_failures(self, reply: Reply) -> None:
+        self._has_answer |= reply.error is None
         self._failed = 0 if reply.error is None else self._failed + 1
         if self._failed >= _GIVE_UP_AFTER:
-            raise CarinaError(
+            kind = CarinaError if self._has_answer else NothingAnsweredError
+            raise kind(
                 f"model {self._model!r}: {self._failed} turns in a row failed, the last with {reply.error}"
             )
 
@@ -239,12 +295,12 @@ def _run_processes(job: _Job, directory: Path, cases: Sequence[str], progress: O
     shares = [(place, tuple(cases[place::number])) for place in range(number)]
     results = list(in_order(work, shares, workers=number, on_message=progress))
     for result in results:
-        if isinstance(result, str):
-            raise CarinaError(result)
+        if isinstance(result, CarinaError):
+            raise result
     return sum(result for result in results if isinstance(result, int))
 
 
-def _run_worker(job: _Job, directory: Path, share: tuple[int, tuple[str, ...]]) -> str | int:
+def _run_worker(job: _Job, directory: Path, share: tuple[int, tuple[str, ...]]) -> CarinaError | int:
     """Run the cases of one share; returns the error that ended it, or as `_run_cases` does."""
     place, cases = share
     try:
@@ -255,4 +311,4 @@ def _run_worker(job: _Job, directory: Path, share: tuple[int, tuple[str, ...]]) 
         with StepLog(log_path(job.out, place), identify_run(read_info(job.out))) as log:
             return asyncio.run(_run_cases(job, bench, open_cases, log, send_message))
     except CarinaError as error:
-        return str(error)
+        return error

@@ -102,6 +102,7 @@ def _open_once(bench: Path, model: str, options: RunOptions) -> InProcessModel:
         model,
         needs="chat",
         sampling=options.sampling,
+        request=options.request,
         trust_remote_code=options.trust_remote_code,
         device=options.device,
         seed=options.seed,

@@ -13,6 +13,8 @@ from carina.store.errors import CarinaError
 from carina.store.frames import check_table, open_table, read_frame, to_frame
 from carina.store.tables import to_table
 
+STEPS_FILE: Final = "steps.parquet"
+"""Name of the table in the directory of a run."""
 _ADDED_LATER: Final = frozenset(
     {"seen_sha256", "bertscore", "chexbert_f1", "radgraph_entity_f1", "radgraph_f1"}
 )

@@ -5,6 +5,8 @@ wrong, and what to do; the command line prints it and exits with 2. Any other ex
 its traceback.
 """
 
+from typing import ClassVar
+
 
 class CarinaError(Exception):
     """Bad input or wrong usage; the message names the file, row, field or option.
@@ -17,6 +19,9 @@ class CarinaError(Exception):
         ...     print(error)
         nowhere: no such directory, expected a study set
     """
+
+    exit_code: ClassVar[int] = 2
+    """Exit code of the command line."""
 
 
 class RegionError(CarinaError):

@@ -7,7 +7,7 @@ import pytest
 
 from carina import models
 from carina.cases import Step
-from carina.models import Sampling
+from carina.models import RequestOptions, Sampling
 from carina.models.hf import HfModel, TokenSampler, make_conversation
 from carina.store.errors import CarinaError
 
@@ -368,6 +368,19 @@ def test_the_models_own_sampling_applies_without_a_temperature(
     monkeypatch.setattr(own, "top_k", None)
     monkeypatch.setattr(own, "top_p", 1e-6)
     assert texts(None) == texts(0.0)
+
+
+@pytest.mark.parametrize("request_options", [RequestOptions(top_k=1), RequestOptions(top_p=1e-6)])
+def test_options_of_a_request_take_the_place_of_the_models_own(loaded, turns, pictures, request_options):
+    def texts(request):
+        opened = HfModel(
+            loaded("llava"), sampling=Sampling(max_tokens=8, temperature=1.5, seed=1), request=request
+        )
+        return [reply.text for reply in opened.answer(turns, pictures)]
+
+    greedy = [reply.text for reply in HfModel(loaded("llava"), sampling=GREEDY).answer(turns, pictures)]
+    assert texts(request_options) == greedy
+    assert texts(None) != greedy
 
 
 def test_sampled_tokens_follow_the_distribution():

@@ -3,11 +3,13 @@
 import json
 import shutil
 
+import msgspec
 import polars as pl
 import pytest
 
 from carina.pages.report import report
-from carina.runs.analysis.read import find_runs, read_run, read_runs
+from carina.runs.analysis.histories import pair_with_corrected
+from carina.runs.analysis.read import describe_request, find_runs, read_run, read_runs
 from carina.runs.analysis.run_groups import group_runs
 from carina.store.errors import CarinaError
 
@@ -32,6 +34,32 @@ def test_a_run_is_read_with_model_history_and_steps(runs):
     assert run.benchmark.name == "bench"
     assert [row.step for row in run.rows(["c-RF1"])] == ["1", "2", "4a", "4c"]
     assert read_run(runs[3]).is_baseline
+
+
+def test_a_run_says_how_its_model_was_asked_where_that_is_not_usual(runs):
+    info = read_run(runs[0]).info
+    assert describe_request(info) == ""
+    unusual = msgspec.structs.replace(
+        info,
+        sampling={"temperature": 0.7, "max_tokens": 2048, "seed": None},
+        request={"top_p": 0.9, "reasoning_effort": "low", "extra_body": {"min_p": 0.1}, "structured": True},
+    )
+    assert describe_request(unusual) == (
+        'temperature 0.7, top p 0.9, reasoning effort low, extra body {"min_p":0.1}, structured answers'
+    )
+    assert describe_request(msgspec.structs.replace(info, sampling={"temperature": None})) == (
+        "temperature of the model"
+    )
+
+
+def test_runs_that_were_asked_otherwise_are_not_taken_for_one_model(copied, tmp_path):
+    path = copied[1] / "run.json"
+    assert read_run(copied[1]).history == "gold"
+    assert len(pair_with_corrected(read_runs(copied[:2]))) == 1
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"request": {"top_p": 0.9}}))
+    assert pair_with_corrected(read_runs(copied[:2])) == []
+    (page, *_) = report(copied[:2], tmp_path / "page").path.glob("report.html")
+    assert ", top p 0.9; benchmark" in page.read_text()
 
 
 def test_a_directory_without_a_run_is_refused(tmp_path):

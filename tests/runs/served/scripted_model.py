@@ -14,6 +14,8 @@ import numpy as np
 from PIL import Image
 from tests.models.loopback import Answer, Asked, Service, serving
 
+from carina.models.served.first_request import SYSTEM as FIRST_SYSTEM
+
 RIGHT = "I look at the picture.\nAnswer: 1"
 Faults = Mapping[tuple[str, int], Sequence[Answer]]
 """Answers that go wrong, by case and turn."""
@@ -28,10 +30,14 @@ class ScriptedModel:
         self._faults = {place: list(answers) for place, answers in faults.items()}
         self.answered: Counter[tuple[str, int]] = Counter()
         """Answers that were sent in full, by case and turn: what would be paid for."""
+        self.first_requests = 0
         self.wait = 0.0
         self.service: Service
 
     def __call__(self, asked: Asked) -> Answer:
+        if asked.system == FIRST_SYSTEM:
+            self.first_requests += 1
+            return Answer("yes")
         place = (self.case(asked), turn(asked))
         waiting = self._faults.get(place)
         if waiting:

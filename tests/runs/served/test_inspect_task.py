@@ -118,7 +118,7 @@ def test_carina_run_extends_the_run_of_a_task(bench, evaluated, tmp_path):
     out = shutil.copytree(evaluated[0] / "run-1", tmp_path / "run")
     notices = []
     with serving_model(NAMES) as scripted:
-        options = RunOptions(base_url=scripted.service.url, retries=0)
+        options = RunOptions(base_url=scripted.service.url, retries=0, first_request=False)
         result = run_model(bench.directory, MODEL, out, options, notify=notices.append)
     assert notices == [f"{out}: extended from 4 to 12 cases"]
     assert (result.counts.cases, result.counts.complete) == (12, 12)

@@ -41,7 +41,12 @@ EVERYTHING = {(case.id, number): 1 for case in CASES for number in range(len(cas
 
 
 def run(bench, out, scripted, model=MODEL, **options):
-    options = {"base_url": scripted.service.url, "connections": 4, "retries": 0} | options
+    options = {
+        "base_url": scripted.service.url,
+        "connections": 4,
+        "retries": 0,
+        "first_request": False,
+    } | options
     return run_model(bench.directory, model, out, RunOptions(**options))
 
 
@@ -247,10 +252,10 @@ def test_an_answer_that_never_comes_times_out_and_is_asked_again_by_the_next_cal
     with serving_model(NAMES) as scripted:
         # No answer at all comes in time, so that no limit of time decides which ones do.
         scripted.service._script = lambda _: released.wait() and RIGHT
-        result = run(bench, out, scripted, timeout=1, limit=1)
+        with pytest.raises(CarinaError, match="no question was answered: 1 case failed with timeout: "):
+            run(bench, out, scripted, timeout=1, limit=1)
         released.set()
-    ((case, _),) = result.failures
-    assert result.counts.answered == 0
+    ((case, _),) = open_run(out).failures
     assert {row.state for row in timeless(out)} == {"incomplete"}
     assert re.search("timeout: .*http://127.0.0.1:.* within 1 s", timeless(out)[0].error)
     with serving_model(NAMES) as scripted:
@@ -325,10 +330,14 @@ def test_permanent_errors_end_the_run_at_once(bench, tmp_path, status, message):
 def test_a_missing_image_is_named(tmp_path):
     folder = tmp_path / "bench"
     write_benchmark(folder, CASES[:2], Provenance(command="made by hand"))
-    with serving_model(NAMES) as scripted:
-        result = run(open_benchmark(folder), tmp_path / "run", scripted)
+    with (
+        serving_model(NAMES) as scripted,
+        pytest.raises(CarinaError, match=r"2 cases failed, 1 of them with .*lf\.png"),
+    ):
+        run(open_benchmark(folder), tmp_path / "run", scripted)
     assert scripted.service.asked == []
-    assert ["lf.png" in message or "rr.png" in message for _, message in result.failures] == [True, True]
+    failures = open_run(tmp_path / "run").failures
+    assert ["lf.png" in message or "rr.png" in message for _, message in failures] == [True, True]
     assert {row.state for row in open_run(tmp_path / "run").rows()} == {"incomplete"}
 
 
@@ -432,7 +441,7 @@ def test_restricted_data_stays_although_the_address_was_taken_for_another(
         monkeypatch.setenv("OPENAI_BASE_URL", "http://localhost:9/v1")
         monkeypatch.setenv("AZUREAI_OPENAI_BASE_URL", "http://somewhere.invalid/v1")
         monkeypatch.setenv("AZUREAI_OPENAI_API_KEY", KEY)
-        options = RunOptions(retries=0, accept_terms=accept_terms)
+        options = RunOptions(retries=0, accept_terms=accept_terms, first_request=False)
         if accept_terms:
             run_model(bench.directory, "openai/azure/tiny", tmp_path / "run", options)
             assert proxy._server.opened
@@ -465,7 +474,9 @@ def test_token_counts_without_sense_are_not_summed_and_noticed(bench, tmp_path, 
     }
     notices = []
     with serving_model(NAMES, faults) as scripted:
-        options = RunOptions(base_url=scripted.service.url, retries=0, processes=processes)
+        options = RunOptions(
+            base_url=scripted.service.url, retries=0, processes=processes, first_request=False
+        )
         result = run_model(bench.directory, MODEL, tmp_path / "run", options, notify=notices.append)
     counts = result.counts
     assert counts.answered == STEPS
@@ -495,7 +506,7 @@ def test_text_of_a_server_cannot_command_the_terminal(bench, tmp_path):
     refusal = failing(400, "no\x1b[2J\x1b]0;title\x07\r\u202eall well")
     with serving_model(NAMES, {("rr", 0): [refusal]}) as scripted:
         line = ["run", str(bench.directory), "--model", MODEL, "-o", str(tmp_path / "run"), "--retries", "0"]
-        done = CliRunner().invoke(app, [*line, "--base-url", scripted.service.url])
+        done = CliRunner().invoke(app, [*line, "--base-url", scripted.service.url, "--no-first-request"])
     assert done.exit_code == 1
     assert r"failed: rr: HTTP 400: no\x1b[2J\x1b]0;title\x07 \u202eall well" in done.stderr
     assert done.output.replace("\n", "").isprintable()
@@ -508,7 +519,8 @@ COMMAND = "import sys; from carina.program import main; sys.exit(main())"
 
 def command(bench, out, scripted, *more):
     line = [sys.executable, "-c", COMMAND, "run", str(bench.directory), "--model", MODEL, "-o", str(out)]
-    return [*line, "--base-url", scripted.service.url, "--connections", "4", "--retries", "0", *more]
+    settings = ["--connections", "4", "--retries", "0", "--no-first-request"]
+    return [*line, "--base-url", scripted.service.url, *settings, *more]
 
 
 def test_a_finished_run_asks_nothing_again(bench, unbroken):

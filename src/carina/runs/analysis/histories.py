@@ -81,8 +81,17 @@ def _runs_of_one_model(
         for one in runs
         if one.history == first
         for other in runs
-        if other.history == second and model_name(other.info) == model_name(one.info)
+        if other.history == second and _is_asked_alike(one, other)
     ]
+
+
+def _is_asked_alike(one: ComparedRun, other: ComparedRun) -> bool:
+    """Whether two runs are of one model with the same options of requests."""
+    return (
+        model_name(one.info) == model_name(other.info)
+        and one.info.sampling == other.info.sampling
+        and one.info.request == other.info.request
+    )
 
 
 def count_identical_answers(one: ComparedRun, other: ComparedRun, protocol: str) -> int | None:

@@ -6,13 +6,15 @@ from dataclasses import Field, dataclass, field, replace
 from pathlib import Path
 from typing import Any, ClassVar, Final, Protocol, TypeVar
 
+import msgspec
 import polars as pl
 
+from carina.models import Sampling
 from carina.runs.claim import RUN_FILE
 from carina.runs.layout import LAYOUT
 from carina.runs.records import RunInfo, StepRow
-from carina.runs.results import STEPS_FILE, find_interruption, find_unchecked, open_run
-from carina.runs.steps_table import StepsTable
+from carina.runs.results import find_interruption, find_unchecked, open_run
+from carina.runs.steps_table import STEPS_FILE, StepsTable
 from carina.store.errors import CarinaError
 from carina.store.layout import LAYOUTS, layout_of
 
@@ -32,6 +34,11 @@ ANALYSIS_COLUMNS: Final = (
 """Columns that the analysis needs of every step; the others, which hold long texts, are read for single cases."""
 CATEGORIES: Final = ("protocol", "target", "path", "task", "format", "state", "status", "gold_label")
 """Columns that repeat few words: as categories they take a quarter of the memory."""
+_SAMPLING_TITLES: Final = {
+    "temperature": "temperature",
+    "max_tokens": "longest answer",
+    "seed": "seed of sampling",
+}
 BLIND_MODELS: Final = ("builtin/majority", "builtin/random")
 """Models that never see an image."""
 ORACLE: Final = "builtin/oracle"
@@ -69,6 +76,11 @@ class ComparedRun:
     @property
     def history(self) -> str:
         return self.info.policy.history
+
+    @property
+    def request(self) -> str:
+        """How the model was asked, where that differs from the defaults."""
+        return describe_request(self.info)
 
     @property
     def is_baseline(self) -> bool:
@@ -119,6 +131,28 @@ def sort_steps(steps: pl.DataFrame) -> pl.DataFrame:
     order = steps.select(pl.arg_sort_by("case", "number")).to_series()
     left = steps.clone()
     return pl.DataFrame([left.drop_in_place(name).gather(order) for name in steps.columns])
+
+
+def describe_request(info: RunInfo) -> str:
+    """How the model was asked, where that differs from the defaults: "temperature 0.7, structured answers".
+
+    Example:
+        >>> describe_request(open_run("runs/reader").info)
+        ''
+    """
+    default = msgspec.to_builtins(Sampling())
+    words = [
+        f"{title} {'of the model' if info.sampling[name] is None else info.sampling[name]}"
+        for name, title in _SAMPLING_TITLES.items()
+        if name in info.sampling and info.sampling[name] != default[name]
+    ]
+    for name, value in info.request.items():
+        if name == "structured":
+            words.append("structured answers")
+        else:
+            shown = value if isinstance(value, str | int | float) else msgspec.json.encode(value).decode()
+            words.append(f"{name.replace('_', ' ')} {shown}")
+    return ", ".join(words)
 
 
 def model_name(info: RunInfo) -> str:
