@@ -139,6 +139,8 @@ class ModelKind:
     """Identity from the files alone, without loading anything; raises where the model could not be opened."""
     fingerprint: Callable[[ModelName], str] | None = None
     """Quick fingerprint of the files, which tells two folders of one name apart."""
+    takes_examples: bool = False
+    """Whether its models read `examples` of a turn: cases with right answers, before the case in question."""
 
 
 _REGISTERED_BY: Final = {
@@ -166,6 +168,7 @@ def model_kind(
     packages: Sequence[str] = (),
     identify: Callable[[ModelName], ModelIdentity] | None = None,
     fingerprint: Callable[[ModelName], str] | None = None,
+    takes_examples: bool = False,
 ) -> Callable[[AnyOpener], AnyOpener]:
     """Register a function or class that opens models of a kind.
 
@@ -180,6 +183,7 @@ def model_kind(
         packages: Distributions whose versions a run records.
         identify: Gives the identity of a model from its files alone.
         fingerprint: Gives a quick fingerprint of a model's files.
+        takes_examples: Whether models of the kind read `turn.examples`; otherwise `carina run --examples` refuses them.
 
     Returns:
         A decorator that returns its argument unchanged.
@@ -211,6 +215,7 @@ def model_kind(
                 packages=tuple(packages),
                 identify=identify,
                 fingerprint=fingerprint,
+                takes_examples=takes_examples,
             ),
         )
         return opener

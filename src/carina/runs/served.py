@@ -16,20 +16,23 @@ from pathlib import Path
 from typing import Any, Final
 
 from carina.cases import Benchmark, open_benchmark
+from carina.cases.messages import Message
 from carina.models import Reply
 from carina.models.served import ChatMessage, ServedModel
 from carina.models.served.terms import refuse_restricted
 from carina.models.served.usage import MOST_TOKENS
 from carina.runs.claim import identify_run, read_info
 from carina.runs.commits import Commits
-from carina.runs.images import CaseImages
+from carina.runs.examples import open_examples, open_images
+from carina.runs.images import CaseImages, data_uri
 from carina.runs.in_process import log_entry
 from carina.runs.log import Answered, StepLog, log_path, read_log
 from carina.runs.options import RunOptions
-from carina.runs.records import OnProgress, Policy, ProgressCount, Turn
+from carina.runs.records import Example, ImageDetail, OnProgress, ProgressCount, Turn
 from carina.runs.walk import Walk, resume_walks
 from carina.store.counts import format_count
 from carina.store.errors import CarinaError
+from carina.store.manifest import SourceInfo
 from carina.store.waiting import wait_for_result
 from carina.store.workers import in_order, send_message
 
@@ -61,7 +64,7 @@ def run_served(
 ) -> None:
     """Run a served model on cases."""
     stay_local = refuse_restricted(
-        bench.manifest.sources, model, base_url=options.base_url, accept_terms=options.accept_terms
+        list_sources(bench, options), model, base_url=options.base_url, accept_terms=options.accept_terms
     )
     job = _Job(model, out, options, stay_local)
     if options.processes > 1 and len(cases) > 1:
@@ -69,13 +72,19 @@ def run_served(
     else:
         with StepLog(log_path(out), identify_run(read_info(out))) as log:
             refused = _run_in_thread(
-                _run_cases(job, bench, _OpenCases(bench, cases, answered, options.policy), log, progress)
+                _run_cases(job, bench, _OpenCases(bench, cases, answered, options), log, progress)
             )
     if refused:
         on_notice(
             f"{model}: the token counts of {format_count(refused, 'answer')} make no sense (negative, no whole number, "
             f"above {MOST_TOKENS:,}, or a total below its parts); they are stored as not reported and not summed"
         )
+
+
+def list_sources(bench: Benchmark, options: RunOptions) -> list[SourceInfo]:
+    """Sources of all data that a run sends: of the cases and of the examples."""
+    examples = open_examples(options)
+    return [*bench.manifest.sources, *(examples.manifest.sources if examples is not None else ())]
 
 
 def _run_in_thread(work: Coroutine[Any, Any, int]) -> int:
@@ -122,9 +131,9 @@ async def _run_cases(
         connections=options.connections,
         stay_local=job.stay_local,
     )
-    images = CaseImages(bench, max_side=options.max_side, blind=options.blind)
+    images = open_images(bench, options)
     commits = Commits(log)
-    runner = _Runner(job.model, served, images, commits, progress)
+    runner = _Runner(job, served, images, commits, progress)
     # The garbage collector would go through the objects of the providers' packages again and again: a tenth of a turn.
     gc.freeze()
     try:
@@ -151,8 +160,10 @@ def _first(failed: BaseExceptionGroup[BaseException]) -> BaseException:
 class _OpenCases:
     """The walks of the cases to run, each at its first open question."""
 
-    def __init__(self, bench: Benchmark, cases: Sequence[str], answered: Answered, policy: Policy) -> None:
-        self._walks = resume_walks(bench, cases, answered, policy)
+    def __init__(
+        self, bench: Benchmark, cases: Sequence[str], answered: Answered, options: RunOptions
+    ) -> None:
+        self._walks = resume_walks(bench, cases, answered, options.policy, options.prompts)
         self._reading = asyncio.Lock()
 
     async def next(self) -> Walk | None:
@@ -166,13 +177,15 @@ class _Runner:
 
     def __init__(
         self,
-        model: str,
+        job: _Job,
         served: ServedModel,
         images: CaseImages,
         commits: Commits,
         progress: OnProgress,
     ) -> None:
-        self._model = model
+        self._model = job.model
+        self._image_detail = job.options.prompts.image_detail
+        self._examples = ExampleMessages(images, job.options.prompts.image_detail)
         self._served = served
         self._images = images
         self._commits = commits
@@ -198,7 +211,8 @@ class _Runner:
                 reply = Reply(text=None, error=str(error))
             else:
                 began = time.perf_counter()
-                reply = await conversation.answer(chat_messages(turn, uris))
+                messages = chat_messages(turn, uris, self._image_detail)
+                reply = await conversation.answer([*await self._examples.of(turn), *messages])
             row = walk.take(reply, seconds=round(time.perf_counter() - began, 4))
             await self._commits.commit(log_entry(row, reply))
             self._progress(ProgressCount(asked=1, failed=int(reply.text is None)))
@@ -220,12 +234,53 @@ class _Runner:
             )
 
 
-def chat_messages(turn: Turn, uris: dict[str, str]) -> list[ChatMessage]:
-    """The messages of a turn with their images."""
+def chat_messages(turn: Turn, uris: dict[str, str], detail: ImageDetail = "auto") -> list[ChatMessage]:
+    """The messages of a turn with their images, without its examples."""
     return [
-        ChatMessage(role=message.role, text=message.text, images=tuple(uris[view] for view in message.shows))
+        _chat_message(turn, message, tuple(uris[view] for view in message.shows), detail)
         for message in turn.messages
     ]
+
+
+def _chat_message(turn: Turn, message: Message, images: tuple[str, ...], detail: ImageDetail) -> ChatMessage:
+    return ChatMessage(
+        role=message.role,
+        text=message.text,
+        images=images,
+        are_images_last=turn.image_order == "after",
+        detail=detail,
+    )
+
+
+class ExampleMessages:
+    """The examples of a run as messages, each made when it is first needed."""
+
+    def __init__(self, images: CaseImages, detail: ImageDetail) -> None:
+        self._images = images
+        self._detail = detail
+        self._made: dict[str, list[ChatMessage]] = {}
+        self._making = asyncio.Lock()
+
+    async def of(self, turn: Turn) -> list[ChatMessage]:
+        """The messages of the examples of a turn, first to last."""
+        if not turn.examples:
+            return []
+        async with self._making:
+            for one in turn.examples:
+                if one.case not in self._made:
+                    self._made[one.case] = await asyncio.to_thread(self._make, turn, one)
+        return [message for one in turn.examples for message in self._made[one.case]]
+
+    def _make(self, turn: Turn, example: Example) -> list[ChatMessage]:
+        return [
+            _chat_message(
+                turn,
+                message,
+                tuple(data_uri(self._images(example.case, view)) for view in message.shows),
+                self._detail,
+            )
+            for message in example.messages
+        ]
 
 
 # ---- several processes ----------------------------------------------------------------------------------------------
@@ -251,7 +306,7 @@ def _run_worker(job: _Job, directory: Path, share: tuple[int, tuple[str, ...]]) 
         bench = open_benchmark(
             directory, job.options.images, verify=False, verify_images=job.options.verify_images
         )
-        open_cases = _OpenCases(bench, cases, read_log(job.out), job.options.policy)
+        open_cases = _OpenCases(bench, cases, read_log(job.out), job.options)
         with StepLog(log_path(job.out, place), identify_run(read_info(job.out))) as log:
             return asyncio.run(_run_cases(job, bench, open_cases, log, send_message))
     except CarinaError as error:

@@ -232,8 +232,9 @@ def to_inspect_message(one: ChatMessage) -> Any:  # noqa: ANN401
         return ChatMessageAssistant(content=one.text)
     if not one.images:
         return ChatMessageUser(content=one.text)
-    images = [ContentImage(image=uri) for uri in one.images]
-    return ChatMessageUser(content=[*images, ContentText(text=one.text)])
+    images = [ContentImage(image=uri, detail=one.detail) for uri in one.images]
+    text = ContentText(text=one.text)
+    return ChatMessageUser(content=[text, *images] if one.are_images_last else [*images, text])
 
 
 def _cause(error: BaseException) -> BaseException:
@@ -269,6 +270,7 @@ def _key(name: str, base_url: str | None) -> str | None:
     form="PROVIDER/NAME",
     extra="served",
     packages=("inspect-ai",),
+    takes_examples=True,
 )
 def open_served(name: ModelName, options: ModelOptions) -> ServedModel:
     """Model of any provider of inspect-ai: openai/gpt-5, anthropic/..., ollama/..., openai-api/SERVICE/NAME."""

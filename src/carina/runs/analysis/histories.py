@@ -81,7 +81,9 @@ def _runs_of_one_model(
         for one in runs
         if one.history == first
         for other in runs
-        if other.history == second and model_name(other.info) == model_name(one.info)
+        if other.history == second
+        and model_name(other.info) == model_name(one.info)
+        and other.info.policy.profile == one.info.policy.profile
     ]
 
 
