@@ -18,7 +18,18 @@ from carina.store.resume import contents
 
 RUN_FILE: Final = LAYOUT.file
 _MAY_DIFFER: Final = frozenset(
-    {"schema", "carina", "id", "benchmark", "calls", "text_models", "case_count", "log_names_run", "table"}
+    {
+        "schema",
+        "carina",
+        "id",
+        "benchmark",
+        "calls",
+        "text_models",
+        "case_count",
+        "log_names_run",
+        "table",
+        "own_system",
+    }
 )
 """Fields that do not decide what is asked."""
 _IDENTIFYING: Final = (
@@ -70,15 +81,16 @@ def identify_run(info: RunInfo) -> str:
         # Runs of earlier versions have no split and no prompts of their own.
         if name not in _SELECTION and (name != "split" or value is not None)
     }
-    if info.prompts != PromptInfo():
+    if info.prompts != PromptInfo(own_system=info.prompts.own_system):
         asked["prompts"] = _identify_prompts(values["prompts"])
     return hashlib.sha256(msgspec.json.encode(asked, order="deterministic")).hexdigest()[:16]
 
 
 def _identify_prompts(prompts: dict[str, Any]) -> dict[str, Any]:
-    """Prompts without the place of the examples, which may be moved."""
+    """Prompts without the system prompt, which is identified by its text, and the place of the examples."""
     examples = prompts["examples"]
-    return prompts | {"examples": examples and {name: examples[name] for name in ("fingerprint", "ids")}}
+    named = {name: prompts[name] for name in ("style", "image_order", "image_detail")}
+    return named | {"examples": examples and {name: examples[name] for name in ("fingerprint", "ids")}}
 
 
 def write_info(run: Path, info: RunInfo) -> None:

@@ -163,7 +163,12 @@ def _walk_solver(bench: Benchmark, options: RunOptions, task_run: TaskRun | None
                 messages = conversation.messages([*before, *chat_messages(turn, uris, detail)])
                 began = time.perf_counter()
                 with conversation.record_calls():
-                    reply = await generate_reply(model, messages, name=str(model))
+                    reply = await generate_reply(
+                        model,
+                        messages,
+                        name=str(model),
+                        keep_reasoning=options.policy.profile == "chexpercept",
+                    )
                 row = walk.take(reply, seconds=round(time.perf_counter() - began, 4))
                 if task_run is not None:
                     await task_run.store(row, reply)

@@ -130,6 +130,7 @@ async def _run_cases(
         attempt_seconds=options.timeout,
         connections=options.connections,
         stay_local=job.stay_local,
+        keep_reasoning=options.policy.profile == "chexpercept",
     )
     images = open_images(bench, options)
     commits = Commits(log)

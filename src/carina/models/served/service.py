@@ -41,6 +41,7 @@ class ServedModel:
     """A model by its name in inspect-ai: "openai/gpt-5", "openai-api/local/llama".
 
     With `stay_local`, requests to any other machine are refused, and so is a model for which this cannot be ensured.
+    With `keep_reasoning`, answers begin with the reasoning that the model wrote in plain text.
     """
 
     def __init__(
@@ -53,6 +54,7 @@ class ServedModel:
         attempt_seconds: int = 300,
         connections: int | None = None,
         stay_local: bool = False,
+        keep_reasoning: bool = False,
     ) -> None:
         served_address(name, base_url)  # before the import, which takes two seconds
         if importlib.util.find_spec("inspect_ai") is None:
@@ -60,6 +62,7 @@ class ServedModel:
         from inspect_ai.model import GenerateConfig, get_model  # noqa: PLC0415  the import takes two seconds
 
         self.name = name
+        self._keep_reasoning = keep_reasoning
         config = GenerateConfig(
             temperature=sampling.temperature,
             max_tokens=sampling.max_tokens,
@@ -93,7 +96,9 @@ class ServedModel:
 
     async def _reply(self, messages: list[Any]) -> Reply:
         discard_events()
-        return await generate_reply(self._model, messages, name=self.name)
+        return await generate_reply(
+            self._model, messages, name=self.name, keep_reasoning=self._keep_reasoning
+        )
 
     async def close(self) -> None:
         await self._model.api.aclose()
@@ -124,8 +129,17 @@ def guard_model(model: Any, *, name: str, stay_local: bool) -> None:  # noqa: AN
         )
 
 
-async def generate_reply(model: Any, messages: list[Any], *, name: str) -> Reply:  # noqa: ANN401
+async def generate_reply(
+    model: Any,  # noqa: ANN401
+    messages: list[Any],
+    *,
+    name: str,
+    keep_reasoning: bool = False,
+) -> Reply:
     """The answer of an opened model of inspect-ai, or the error that prevented it.
+
+    With `keep_reasoning`, the text begins with the reasoning that the model wrote in plain text, between <think> and
+    </think>; inspect-ai keeps it apart from the answer. Summaries and encrypted reasoning of services stay out.
 
     Raises:
         CarinaError: No prompt would be answered: the key is refused, there is no such model, or the server sends
@@ -159,12 +173,21 @@ async def generate_reply(model: Any, messages: list[Any], *, name: str) -> Reply
     has_no_answer = usage is None and output.stop_reason in ("model_length", "content_filter")
     tokens = None if usage is None else read_usage(usage)
     return Reply(
-        text="" if has_no_answer else output.completion,
+        text=""
+        if has_no_answer
+        else (_written_reasoning(output) if keep_reasoning else "") + output.completion,
         stop=output.stop_reason,
         input_tokens=tokens and tokens[0],
         output_tokens=tokens and tokens[1],
         is_usage_refused=usage is not None and tokens is None,
     )
+
+
+def _written_reasoning(output: Any) -> str:  # noqa: ANN401
+    content = output.message.content
+    parts = [] if isinstance(content, str) else [part for part in content if part.type == "reasoning"]
+    written = [part.reasoning for part in parts if not part.redacted and part.signature is None]
+    return "".join(f"<think>{text}</think>\n" for text in written)
 
 
 def _describe_failure(error: BaseException, model: Any) -> str:  # noqa: ANN401
