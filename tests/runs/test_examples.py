@@ -6,7 +6,7 @@ from contextlib import contextmanager
 import msgspec
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from PIL import Image as Pil
 from tests.runs.conftest import SIZE, lesion_free, revision_required, talk
@@ -77,6 +77,7 @@ def test_examples_are_of_no_patient_who_is_asked_about(mixed, tmp_path):
     st.lists(st.integers(0, 5), min_size=1, max_size=4),
     st.integers(0, 3),
 )
+@settings(max_examples=12)
 def test_whoever_the_patients_are_none_is_on_both_sides(tmp_path_factory, pool, asked, seed):
     folder = tmp_path_factory.mktemp("any")
     bench = write(folder / "asked", [placed(lesion_free(f"a{n}"), f"p{p}") for n, p in enumerate(asked)])
@@ -108,7 +109,7 @@ def test_an_example_is_the_conversation_of_its_case_with_right_answers():
     example = make_example(case, Policy(), Prompts(), number=2)
     assert [one.role for one in example.messages] == ["user", "assistant"] * 7
     assert [one.text for one in example.messages[1::2]] == [
-        "Answer: 1", "Answer: 1", "Answer: 1, 3", "Answer: 4", "Answer: 2", "Answer: 2", "Answer: 1, 2",
+        "Answer: 1", "Answer: 2", "Answer: 1, 3", "Answer: 4", "Answer: 2", "Answer: 2", "Answer: 1, 2",
     ]  # fmt: skip
     assert example.messages[0].text == f"{introduce_example(2)}\n{case.steps[0].question}"
     assert [one.text for one in example.messages[2::2]] == [step.question for step in case.steps[1:]]
@@ -138,8 +139,11 @@ def test_a_line_separates_the_case_from_the_examples():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({}, "7 cases of the protocol percept, 0 of them .*expected 2 or more.*--split, --examples-split"),
-        ({"split": "test", "examples_split": "test"}, "split test: 2 cases .*, 0 of them"),
+        ({}, "1 case without a patient id"),
+        (
+            {"split": "test", "examples_split": "test"},
+            "split test: 2 cases .*, 0 of them .*expected 2 or more.*--split, --examples-split",
+        ),
         ({"split": "test", "examples_per_protocol": 4}, "3 of them .*expected 4 or more"),
         (
             {"split": "test", "examples_split": "train", "max_example_images": 2},
@@ -159,7 +163,7 @@ def test_examples_need_patients_and_a_benchmark_of_the_protocol(mixed, tmp_path)
         show_prompt(unknown, SERVED, examples=mixed)
     trek = write(tmp_path / "trek", [placed(talk("t"), "p9")])
     with pytest.raises(CarinaError, match="trek: has no cases of the protocol percept"):
-        show_prompt(mixed, SERVED, examples=trek)
+        show_prompt(mixed, SERVED, split="test", examples=trek)
     with pytest.raises(CarinaError, match="examples_split 'train': expected a benchmark"):
         show_prompt(mixed, SERVED, examples_split="train")
     with pytest.raises(CarinaError, match="no cases of the split 'val'"):
@@ -184,7 +188,7 @@ def test_a_run_keeps_its_examples_when_it_is_extended(mixed, tmp_path):
         for other, message in [
             ({"examples_per_protocol": 1}, "per_protocol 2, not 1"),
             ({"examples": None, "examples_split": None}, "with examples, not without them"),
-            ({"split": None}, "of them of a patient"),
+            ({"split": "val"}, "split test, not val"),
         ]:
             with pytest.raises(CarinaError, match=message):
                 run(mixed, "recites:x", out, **(ask | other))

@@ -1,5 +1,7 @@
 """The prompts of a user as a server receives them: system prompt, examples, order and detail of images."""
 
+import pickle
+
 import numpy as np
 import pytest
 from PIL import Image as Pil
@@ -8,7 +10,10 @@ from tests.runs.conftest import CASES, SIZE, revision_required, talk
 from tests.runs.served.scripted_model import pictures, pixels
 
 from carina.cases import Provenance, write_benchmark
+from carina.models import parse_model_name
 from carina.runs import open_run, run, show_prompt
+from carina.runs.examples import example_id, prepare_prompts
+from carina.runs.options import ExampleRequest, RunOptions
 from carina.runs.prompts import style_text
 from carina.runs.show_prompt import ANSWER
 from carina.store.errors import CarinaError
@@ -107,10 +112,12 @@ def test_images_of_examples_are_grey_in_a_blind_run(bench, tmp_path, others):
         assert {int(pixels(uri)[0, 0]) for uri in pictures(request)} == {128}
 
 
-def test_several_processes_send_the_same_examples(bench, tmp_path, others):
-    ask = {"examples": others, "examples_per_protocol": 1, "limit": 3, "system_prompt": "Mine."}
-    one, two = (received(bench, tmp_path / str(n), processes=n, connections=2, **ask) for n in (1, 2))
-    assert sorted(map(str, one)) == sorted(map(str, two))
+def test_other_processes_get_the_same_examples(bench, others):
+    request = ExampleRequest(benchmark=others, per_protocol=1)
+    options = prepare_prompts(bench, parse_model_name(MODEL), RunOptions(examples=request))
+    copied = pickle.loads(pickle.dumps(options))  # noqa: S301 - of this test
+    assert (copied, hash(copied)) == (options, hash(options))
+    assert [example_id(one) for one in copied.prompts.examples] == ["other-rr", "other-talk"]
 
 
 def test_restricted_examples_are_not_sent_to_another_machine(bench, tmp_path):
