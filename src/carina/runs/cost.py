@@ -314,7 +314,9 @@ class _Sums(msgspec.Struct, frozen=True, kw_only=True):
         image_tokens = [sum(tokens[view] for view in new) for new in views]
         if options.policy.history != "none":
             # A turn holds all questions and answers before it; answers without reasoning, up to a length.
-            longest = _accumulate(text, [min(_CHARACTERS * most, LONGEST_IN_HISTORY)] * len(text))
+            is_cut = options.policy.profile != "chexpercept" or case.protocol != "percept"
+            longest_answer = min(_CHARACTERS * most, LONGEST_IN_HISTORY) if is_cut else _CHARACTERS * most
+            longest = _accumulate(text, [longest_answer] * len(text))
             text = _accumulate(text, [_CHARACTERS * answer for answer in answers])
             sends, image_tokens = list(accumulate(sends)), list(accumulate(image_tokens))
         return cls(

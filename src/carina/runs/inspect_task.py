@@ -140,13 +140,14 @@ def _walk_solver(bench: Benchmark, options: RunOptions, task_run: TaskRun | None
     images = open_images(bench, options)
     detail = options.prompts.image_detail
     examples = ExampleMessages(images, detail)
+    sources = list_sources(bench, options)
 
     def make() -> Any:  # noqa: ANN401
         async def solve(state: Any, _generate: Any) -> Any:  # noqa: ANN401
             model = get_model()
             base_url = getattr(model.api, "base_url", None)
             stay_local = refuse_restricted(
-                list_sources(bench, options), str(model), base_url=base_url, accept_terms=options.accept_terms
+                sources, str(model), base_url=base_url, accept_terms=options.accept_terms
             )
             guard_model(model, name=str(model), stay_local=stay_local)
             case = await asyncio.to_thread(bench.__getitem__, str(state.sample_id))
