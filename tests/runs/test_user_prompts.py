@@ -17,7 +17,7 @@ from carina.runs.analysis.histories import pair_with_corrected
 from carina.runs.analysis.read import read_runs
 from carina.runs.claim import identify_run
 from carina.runs.prompts import CONVERSATION, PERCEPT, split_facts, state_facts, style_text, system_prompt
-from carina.runs.show_prompt import ANSWER
+from carina.runs.shown_prompt import ANSWER
 from carina.runs.user_prompts import LONGEST_SYSTEM_PROMPT, read_system_prompt
 from carina.store.errors import CarinaError
 

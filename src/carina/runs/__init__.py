@@ -25,7 +25,7 @@ from carina.runs.records import (
     Turn,
 )
 from carina.runs.results import Failure, Run, open_run
-from carina.runs.show_prompt import ShownPrompt, show_prompt
+from carina.runs.shown_prompt import ShownPrompt, show_prompt
 from carina.runs.walk import Walk
 
 __all__ = [

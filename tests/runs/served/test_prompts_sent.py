@@ -15,7 +15,7 @@ from carina.runs import open_run, run, show_prompt
 from carina.runs.examples import example_id, prepare_prompts
 from carina.runs.options import ExampleRequest, RunOptions
 from carina.runs.prompts import style_text
-from carina.runs.show_prompt import ANSWER
+from carina.runs.shown_prompt import ANSWER
 from carina.store.errors import CarinaError
 from carina.studies import SourceInfo
 
