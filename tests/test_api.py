@@ -56,6 +56,8 @@ ONLY_ON_THE_COMMAND_LINE = {
     "strict",
     "max_failures",
     "estimate",
+    "show_prompt",
+    "case",
     "price_in",
     "price_out",
     "help",

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from carina.pages.run_audit import audit
     from carina.percept import build_percept
     from carina.phantom import make_phantoms
-    from carina.runs import Run, estimate, open_run, run
+    from carina.runs import Run, estimate, open_run, run, show_prompt
     from carina.sources import import_cases, import_studies, list_sources
     from carina.store.errors import CarinaError
     from carina.store.progress import progress_bar
@@ -80,6 +80,7 @@ _HOMES: Final = {
     "run": "runs",
     "score_maps": "maps",
     "show": "pages",
+    "show_prompt": "runs",
 }
 """Where each public name is imported from, within the package."""
 
@@ -124,6 +125,7 @@ __all__ = [
     "run",
     "score_maps",
     "show",
+    "show_prompt",
 ]
 
 

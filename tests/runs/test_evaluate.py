@@ -153,7 +153,7 @@ def test_selected_cases_are_recorded(bench, tmp_path):
     run(bench, tmp_path / "run", sample_per_stratum=1, seed=3)
     info = read_info(tmp_path / "run")
     assert len(info.cases) == 3
-    assert info.selection == {"limit": None, "sample_per_cell": 1, "seed": 3}
+    assert info.selection == {"limit": None, "sample_per_cell": 1, "split": None, "seed": 3}
     assert {row.case for row in open_run(tmp_path / "run").rows()} == set(info.cases)
 
 

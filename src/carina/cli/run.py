@@ -23,7 +23,7 @@ from carina.store.counts import format_count
 from carina.store.errors import CarinaError
 
 if TYPE_CHECKING:
-    from carina.runs import Estimate, Run
+    from carina.runs import Estimate, Run, ShownPrompt
 
 _EXTRA_BODY_EXAMPLE: Final = """expected an object, such as '{"min_p": 0.1}'"""
 
@@ -42,7 +42,10 @@ def run(
     out: Annotated[
         Path | None,
         typer.Option(
-            "--out", "-o", metavar="RUN", help="Directory to write the run to; not needed with --estimate."
+            "--out",
+            "-o",
+            metavar="RUN",
+            help="Directory to write the run to; not needed with --estimate and --show-prompt.",
         ),
     ] = None,
     history: Annotated[
@@ -67,8 +70,9 @@ def run(
     profile: Annotated[
         Literal["carina", "chexpercept"],
         typer.Option(
-            help="Whose rules read the answers and decide where they are corrected: Carina's or CheXpercept's. With "
-            "chexpercept, `--history none` keeps the model's own answers, as in CheXpercept."
+            help="Whose rules put the messages together, read the answers and decide where they are corrected: "
+            "Carina's, or those after CheXpercept. With chexpercept, `--history none` keeps the model's own answers, "
+            "as there."
         ),
     ] = "carina",
     blind: Annotated[
@@ -96,14 +100,24 @@ def run(
             show_default="all",
         ),
     ] = None,
+    split: Annotated[
+        Literal["train", "val", "test"] | None,
+        typer.Option(help="Ask only cases of this split.", show_default="all"),
+    ] = None,
     seed: SeedOption = 0,
     temperature: Annotated[
         float | None,
         typer.Option(metavar="T", help="Sampling temperature; -1 for the model's own default."),
     ] = 0.0,
     max_tokens: Annotated[
-        int, typer.Option(min=1, metavar="N", help="Longest answer, reasoning included, in tokens.")
-    ] = 2048,
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Longest answer, reasoning included, in tokens.",
+            show_default="2048; 8192 with the profile chexpercept",
+        ),
+    ] = None,
     top_p: Annotated[
         float | None,
         typer.Option(
@@ -155,6 +169,59 @@ def run(
             "within seconds.",
         ),
     ] = True,
+    system_prompt: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="File with a system prompt, UTF-8, for all protocols of the benchmark; an empty file for none.",
+            show_default="the protocol's own",
+        ),
+    ] = None,
+    prompt_style: Annotated[
+        Literal["plain", "reasoning", "answer"],
+        typer.Option(
+            help="What is added to the system prompt: plain (nothing), reasoning (reason step by step before the "
+            "answer) or answer (give the answer alone)."
+        ),
+    ] = "plain",
+    image_order: Annotated[
+        Literal["before", "after"] | None,
+        typer.Option(
+            help="Whether the images of a message come before its text or after it.",
+            show_default="before; after with the profile chexpercept",
+        ),
+    ] = None,
+    image_detail: Annotated[
+        Literal["auto", "low", "high"],
+        typer.Option(
+            help="Resolution at which a served model is asked to look at images; auto: its provider's choice."
+        ),
+    ] = "auto",
+    examples: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="BENCH",
+            help="Benchmark from which cases are shown with their right answers before each case, never of a patient "
+            "of whom a case is asked.",
+            show_default="no examples",
+        ),
+    ] = None,
+    examples_split: Annotated[
+        Literal["train", "val", "test"] | None,
+        typer.Option(help="With --examples: draw them from this split.", show_default="any"),
+    ] = None,
+    examples_per_protocol: Annotated[
+        int,
+        typer.Option(
+            min=1, metavar="N", help="With --examples: number of them for the cases of each protocol."
+        ),
+    ] = 2,
+    max_example_images: Annotated[
+        int,
+        typer.Option(
+            min=1, metavar="N", help="With --examples: most images of those of a protocol together."
+        ),
+    ] = 20,
     connections: Annotated[
         int,
         typer.Option(
@@ -197,6 +264,18 @@ def run(
     estimate: Annotated[
         bool, typer.Option("--estimate", help="Print calls, tokens and cost; send nothing.")
     ] = False,
+    show_prompt: Annotated[
+        bool,
+        typer.Option(
+            "--show-prompt", help="Print the messages of one case as they would be sent; send nothing."
+        ),
+    ] = False,
+    case: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ID", help="With --show-prompt: the case to show.", show_default="the first one"
+        ),
+    ] = None,
     price_in: Annotated[
         float | None,
         typer.Option(
@@ -235,11 +314,36 @@ def run(
     Examples:
       carina run percept --model builtin/reader -o runs/reader
       carina run percept --model openai/gpt-5 --estimate
+      carina run percept --model openai/gpt-5 --system-prompt mine.txt --show-prompt
       carina run percept --model openai/gpt-5 --history gold --sample-per-stratum 20 -o runs/gpt-5-gold
       carina run trek --model openai-api/local/medgemma --base-url http://localhost:8000/v1 -o runs/medgemma
     """
     from carina import runs
 
+    if show_prompt:
+        shown = runs.show_prompt(
+            bench,
+            model,
+            case=case,
+            history=history,
+            scope=scope,
+            profile=profile,
+            blind=blind,
+            max_side=max_side,
+            split=split,
+            seed=seed,
+            system_prompt=system_prompt,
+            prompt_style=prompt_style,
+            image_order=image_order,
+            image_detail=image_detail,
+            examples=examples,
+            examples_split=examples_split,
+            examples_per_protocol=examples_per_protocol,
+            max_example_images=max_example_images,
+            images=images,
+        )
+        _print_prompt(shown, as_json=json)
+        return
     if estimate:
         found = runs.estimate(
             bench,
@@ -251,8 +355,17 @@ def run(
             max_side=max_side,
             limit=limit,
             sample_per_stratum=sample_per_stratum,
+            split=split,
             seed=seed,
             max_tokens=max_tokens,
+            system_prompt=system_prompt,
+            prompt_style=prompt_style,
+            image_order=image_order,
+            image_detail=image_detail,
+            examples=examples,
+            examples_split=examples_split,
+            examples_per_protocol=examples_per_protocol,
+            max_example_images=max_example_images,
             images=images,
             price_in=price_in,
             price_out=price_out,
@@ -260,7 +373,9 @@ def run(
         _print_estimate(found, as_json=json)
         return
     if out is None:
-        raise CarinaError("--out: missing; name the directory of the run, or pass --estimate")
+        raise CarinaError(
+            "--out: missing; name the directory of the run, or pass --estimate or --show-prompt"
+        )
     finished = runs.run(
         bench,
         model,
@@ -273,6 +388,7 @@ def run(
         max_side=max_side,
         limit=limit,
         sample_per_stratum=sample_per_stratum,
+        split=split,
         seed=seed,
         temperature=temperature,
         max_tokens=max_tokens,
@@ -283,6 +399,14 @@ def run(
         extra_body=_read_extra_body(extra_body),
         structured=structured,
         first_request=first_request,
+        system_prompt=system_prompt,
+        prompt_style=prompt_style,
+        image_order=image_order,
+        image_detail=image_detail,
+        examples=examples,
+        examples_split=examples_split,
+        examples_per_protocol=examples_per_protocol,
+        max_example_images=max_example_images,
         connections=connections,
         processes=processes,
         engine=engine,
@@ -311,6 +435,13 @@ def _read_extra_body(text: str | None) -> dict[str, Any] | None:
     if not isinstance(fields, dict):
         raise CarinaError(f"--extra-body: no JSON object; {_EXTRA_BODY_EXAMPLE}")
     return fields
+
+
+def _print_prompt(shown: "ShownPrompt", *, as_json: bool) -> None:
+    if as_json:
+        print_json(shown.to_dict())
+        return
+    print_line(shown)
 
 
 def _print_estimate(found: "Estimate", *, as_json: bool) -> None:

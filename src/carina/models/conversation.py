@@ -85,7 +85,7 @@ class TurnMessage(Protocol):
     def text(self) -> str: ...
     @property
     def shows(self) -> tuple[str, ...]:
-        """Ids of the views whose images stand before the text."""
+        """Ids of the views whose images come with the text."""
 
 
 class TurnStep(Protocol):
@@ -93,6 +93,17 @@ class TurnStep(Protocol):
 
     @property
     def id(self) -> str: ...
+
+
+class TurnExample(Protocol):
+    """A case with right answers, shown before the case in question."""
+
+    @property
+    def case(self) -> str:
+        """Name by which its images are read."""
+
+    @property
+    def messages(self) -> Sequence[TurnMessage]: ...
 
 
 class ChatTurn(Protocol):
@@ -106,6 +117,13 @@ class ChatTurn(Protocol):
     def system(self) -> str: ...
     @property
     def messages(self) -> Sequence[TurnMessage]: ...
+    @property
+    def examples(self) -> Sequence[TurnExample]:
+        """Conversations about other patients that come before the messages; none unless the user asks for them."""
+
+    @property
+    def image_order(self) -> Literal["before", "after"]:
+        """Whether the images of a message stand before its text or after it."""
 
 
 class ChatModel(Protocol):

@@ -177,21 +177,23 @@ def _failed_reply(reason: str) -> Reply:
 
 
 def make_conversation(turn: ChatTurn, images: ImageReader, template: ChatTemplate) -> Conversation:
-    """A turn in the form of chat templates; the images of a message come before its text."""
+    """A turn in the form of chat templates, its examples first."""
+    shown = [(example.case, one) for example in turn.examples for one in example.messages]
     messages = [
         make_message(
             one.role,
             template.escape(one.text),
-            [_decode_png(images(turn.case, view)) for view in one.shows],
+            [_decode_png(images(case, view)) for view in one.shows],
+            are_images_last=turn.image_order == "after",
         )
-        for one in turn.messages
+        for case, one in [*shown, *((turn.case, one) for one in turn.messages)]
     ]
     if not turn.system:
         return messages
     system = template.escape(turn.system)
     if template.takes_system:
         return [make_message("system", system), *messages]
-    first = messages[0]["content"][-1]
+    first = next(part for part in messages[0]["content"] if part["type"] == "text")
     first["text"] = f"{system}\n\n{first['text']}"
     return messages
 
@@ -274,6 +276,7 @@ def _fingerprint(name: ModelName) -> str:
     packages=("torch", "transformers"),
     fingerprint=_fingerprint,
     request_options=("top_p", "top_k"),
+    takes_examples=True,
 )
 def open_hf(name: ModelName, options: ModelOptions) -> HfModel | LoadedModel:
     """Vision-language model of transformers, in this process."""

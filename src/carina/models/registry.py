@@ -142,6 +142,8 @@ class ModelKind:
     """Quick fingerprint of the files, which tells two folders of one name apart."""
     request_options: tuple[str, ...] = ()
     """Names of the options of `RequestOptions` that models of the kind heed."""
+    takes_examples: bool = False
+    """Whether its models read `examples` of a turn: cases with right answers, before the case in question."""
 
 
 _REGISTERED_BY: Final = {
@@ -170,6 +172,7 @@ def model_kind(
     identify: Callable[[ModelName], ModelIdentity] | None = None,
     fingerprint: Callable[[ModelName], str] | None = None,
     request_options: Sequence[str] = (),
+    takes_examples: bool = False,
 ) -> Callable[[AnyOpener], AnyOpener]:
     """Register a function or class that opens models of a kind.
 
@@ -185,6 +188,7 @@ def model_kind(
         identify: Gives the identity of a model from its files alone.
         fingerprint: Gives a quick fingerprint of a model's files.
         request_options: Names of the options of `RequestOptions` that models of the kind heed; others are refused.
+        takes_examples: Whether models of the kind read `turn.examples`; otherwise `carina run --examples` refuses them.
 
     Returns:
         A decorator that returns its argument unchanged.
@@ -217,6 +221,7 @@ def model_kind(
                 identify=identify,
                 fingerprint=fingerprint,
                 request_options=tuple(request_options),
+                takes_examples=takes_examples,
             ),
         )
         return opener

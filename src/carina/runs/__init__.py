@@ -17,6 +17,7 @@ from carina.runs.records import (
     History,
     ParsedAnswer,
     Policy,
+    Prompts,
     RunCounts,
     RunInfo,
     Scores,
@@ -24,6 +25,7 @@ from carina.runs.records import (
     Turn,
 )
 from carina.runs.results import Failure, Run, open_run
+from carina.runs.shown_prompt import ShownPrompt, show_prompt
 from carina.runs.walk import Walk
 
 __all__ = [
@@ -35,10 +37,12 @@ __all__ = [
     "InProcessModel",
     "ParsedAnswer",
     "Policy",
+    "Prompts",
     "Run",
     "RunCounts",
     "RunInfo",
     "Scores",
+    "ShownPrompt",
     "StepRow",
     "Turn",
     "Walk",
@@ -46,4 +50,5 @@ __all__ = [
     "open_run",
     "read_info",
     "run",
+    "show_prompt",
 ]

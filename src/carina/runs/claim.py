@@ -10,7 +10,7 @@ import msgspec
 
 from carina.runs.layout import LAYOUT
 from carina.runs.log import LOG_PATTERN, read_log
-from carina.runs.records import SCHEMA, RunInfo
+from carina.runs.records import SCHEMA, PromptInfo, RunInfo
 from carina.runs.steps_table import STEPS_FILE, StepsTable
 from carina.store.documents import decode_json, read_file, read_stored_path
 from carina.store.errors import CarinaError
@@ -20,7 +20,18 @@ from carina.store.resume import contents
 
 RUN_FILE: Final = LAYOUT.file
 _MAY_DIFFER: Final = frozenset(
-    {"schema", "carina", "id", "benchmark", "calls", "text_models", "case_count", "log_names_run", "table"}
+    {
+        "schema",
+        "carina",
+        "id",
+        "benchmark",
+        "calls",
+        "text_models",
+        "case_count",
+        "log_names_run",
+        "table",
+        "own_system",
+    }
 )
 """Fields that do not decide what is asked."""
 _IDENTIFYING: Final = (
@@ -68,8 +79,22 @@ def identify_run(info: RunInfo) -> str:
     asked = {name: values[name] for name in _IDENTIFYING}
     if info.request:  # a field that was added later
         asked["request"] = info.request
-    asked["selection"] = {name: value for name, value in info.selection.items() if name not in _SELECTION}
+    asked["selection"] = {
+        name: value
+        for name, value in info.selection.items()
+        # Runs of earlier versions have no split and no prompts of their own.
+        if name not in _SELECTION and (name != "split" or value is not None)
+    }
+    if info.prompts != PromptInfo(own_system=info.prompts.own_system):
+        asked["prompts"] = _identify_prompts(values["prompts"])
     return hashlib.sha256(msgspec.json.encode(asked, order="deterministic")).hexdigest()[:16]
+
+
+def _identify_prompts(prompts: dict[str, Any]) -> dict[str, Any]:
+    """Prompts without the system prompt, which is identified by its text, and the place of the examples."""
+    examples = prompts["examples"]
+    named = {name: prompts[name] for name in ("style", "image_order", "image_detail")}
+    return named | {"examples": examples and {name: examples[name] for name in ("fingerprint", "ids")}}
 
 
 def write_info(run: Path, info: RunInfo) -> None:
@@ -185,7 +210,11 @@ def _differences(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator
         mine, yours = ours.get(name), theirs.get(name)
         if name in _MAY_DIFFER or name in _SELECTION or mine == yours:
             continue
-        if isinstance(mine, dict) and isinstance(yours, dict):
+        if name == "system" and isinstance(yours, dict):
+            yield from _prompt_differences(mine, yours)
+        elif name == "examples" and not (isinstance(mine, dict) and isinstance(yours, dict)):
+            yield "without examples, not with them" if mine else "with examples, not without them"
+        elif isinstance(mine, dict) and isinstance(yours, dict):
             yield from _differences(mine, yours)
         elif name == "weights" and yours is None:
             continue  # started before runs had this field
@@ -193,6 +222,22 @@ def _differences(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator
             yield f"weights {_short(yours, 12)}, not {_short(mine, 12)}: other files under the same name"
         else:
             yield f"{name} {_short(yours)}, not {_short(mine)}"
+
+
+def _prompt_differences(ours: Mapping[str, str], theirs: Mapping[str, str]) -> Iterator[str]:
+    """System prompts that differ, from the place on where they do."""
+    for protocol in sorted({*ours, *theirs}):
+        mine, yours = ours.get(protocol, ""), theirs.get(protocol, "")
+        if mine != yours:
+            pairs = zip(mine, yours, strict=False)
+            same = next((place for place, (a, b) in enumerate(pairs) if a != b), min(len(mine), len(yours)))
+            yield f"system prompt of {protocol} {_from(yours, same)}, not {_from(mine, same)}"
+
+
+def _from(text: str, place: int) -> str:
+    """A text from a few characters before a place on, quoted."""
+    start = max(0, place - 15)
+    return repr(("..." if start else "") + _short(text[start:])) if text else "empty"
 
 
 def _short(value: object, most: int = 57) -> str:

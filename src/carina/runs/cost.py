@@ -7,7 +7,7 @@ usual length, the same with an allowance for reasoning where a model is known to
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from itertools import accumulate
 from pathlib import Path
@@ -19,14 +19,17 @@ import polars as pl
 from carina.cases import Case, CaseView, Step, open_benchmark
 from carina.cases.messages import prompt_text
 from carina.models import parse_model_name
+from carina.runs.examples import example_id, open_examples, prepare_prompts
 from carina.runs.options import HistoryName, RunOptions, make_options, select_cases
 from carina.runs.prices import TABLE, Prices, months_since, read_prices
 from carina.runs.prompts import system_prompt
-from carina.runs.records import Profile, Scope
-from carina.runs.walk import LONGEST_IN_HISTORY
+from carina.runs.records import Example, ImageDetail, ImageOrder, Profile, PromptStyle, Scope
+from carina.runs.user_prompts import SystemPrompt, make_example_request, make_prompts
+from carina.runs.walk import LONGEST_IN_HISTORY, count_example_images
 from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.errors import CarinaError
 from carina.store.results import Location, Result, as_path, image_directory
+from carina.studies.vocabulary import Split
 
 _CHARACTERS: Final = 4
 """Characters per token."""
@@ -47,7 +50,9 @@ class Estimate(Result):
     images: int
     """Different images; each is rendered and encoded once."""
     image_sends: int
-    """Images in all requests; each call carries those of the turns before it."""
+    """Images in all requests; each call carries those of the turns before it, and those of the examples."""
+    example_images: dict[str, int]
+    """Images that the examples of each protocol add to every call; empty without examples."""
     text_tokens: int
     most_text_tokens: int
     """Text tokens if every answer in the history has the greatest length."""
@@ -110,6 +115,10 @@ class Estimate(Result):
             ("calls", f"{self.calls:,}"),
             ("images", f"{self.images:,}"),
             ("image sends", f"{self.image_sends:,}"),
+            *(
+                (f"images of examples, {protocol}", f"{number:,} in every call")
+                for protocol, number in self.example_images.items()
+            ),
             ("text tokens", f"about {self.text_tokens:,}"),
             ("image tokens", f"about {self.image_tokens:,}"),
             ("output tokens", output),
@@ -138,8 +147,17 @@ def estimate(
     max_side: PositiveInt | None = None,
     limit: PositiveInt | None = None,
     sample_per_stratum: PositiveInt | None = None,
+    split: Split | None = None,
     seed: int = 0,
-    max_tokens: PositiveInt = 2048,
+    max_tokens: PositiveInt | None = None,
+    system_prompt: SystemPrompt = None,
+    prompt_style: PromptStyle = "plain",
+    image_order: ImageOrder | None = None,
+    image_detail: ImageDetail = "auto",
+    examples: Location | None = None,
+    examples_split: Split | None = None,
+    examples_per_protocol: PositiveInt = 2,
+    max_example_images: PositiveInt = 20,
     images: Location | None = None,
     price_in: float | None = None,
     price_out: float | None = None,
@@ -157,8 +175,17 @@ def estimate(
         max_side: Longest side of an image, in pixels.
         limit: Number of cases to ask, from the start of the benchmark; None for all.
         sample_per_stratum: Number of cases of each stratum (lesion and path), sampled at random; None for all.
+        split: Ask only cases of this split; None for all.
         seed: Seed for all random choices.
-        max_tokens: Longest answer, reasoning included, in tokens.
+        max_tokens: Longest answer, reasoning included, in tokens; None for 2048, or 8192 with the profile chexpercept.
+        system_prompt: As for `run`.
+        prompt_style: As for `run`.
+        image_order: As for `run`; it changes no number.
+        image_detail: As for `run`. What "low" saves depends on the provider and is not subtracted.
+        examples: As for `run`.
+        examples_split: As for `run`.
+        examples_per_protocol: As for `run`.
+        max_example_images: As for `run`.
         images: Directory of the images, if they have moved.
         price_in: US dollars per million tokens that are sent; None for the table of prices.
         price_out: US dollars per million tokens that the model writes.
@@ -177,7 +204,7 @@ def estimate(
     if (price_in is None) != (price_out is None):
         raise CarinaError("price_in and price_out: expected both or none (--price-in and --price-out)")
     price = None if price_in is None or price_out is None else (price_in, price_out)
-    parse_model_name(model, needs="chat")
+    name = parse_model_name(model, needs="chat")
     options = make_options(
         history=history,
         scope=scope,
@@ -191,20 +218,39 @@ def estimate(
         temperature=None,
         max_tokens=max_tokens,
         images=image_directory(bench, images),
+        split=split,
+    )
+    options = replace(
+        options,
+        prompts=make_prompts(
+            system_prompt=system_prompt,
+            prompt_style=prompt_style,
+            image_order=image_order,
+            image_detail=image_detail,
+            profile=profile,
+        ),
+        examples=make_example_request(
+            examples,
+            split=examples_split,
+            per_protocol=examples_per_protocol,
+            max_images=max_example_images,
+        ),
     )
     table = read_prices(TABLE if prices is None else as_path(prices))
     path = as_path(bench)
     benchmark = open_benchmark(path, options.images, verify=False)
-    ids = select_cases(benchmark, limit=limit, sample_per_stratum=sample_per_stratum, seed=seed)
+    options = prepare_prompts(benchmark, name, options)
+    ids = select_cases(benchmark, limit=limit, sample_per_stratum=sample_per_stratum, seed=seed, split=split)
+    before = _examples_by_protocol(options, model, table)
     cases, calls = 0, 0
     sums = _Sums()
     for case in benchmark if ids is None else benchmark.pick(ids):
         cases += 1
         calls += len(case.steps)
-        sums += _Sums.of(case, model, table, options)
+        sums += _Sums.of(case, model, table, options, before.get(case.protocol, _NOTHING))
     per_million = price or table.price(model)
     text, most_text = sums.text // _CHARACTERS, sums.most_text // _CHARACTERS
-    most_output = calls * max_tokens
+    most_output = calls * options.sampling.max_tokens
 
     def cost(text_tokens: int, output: int) -> float | None:
         if per_million is None:
@@ -218,6 +264,7 @@ def estimate(
         calls=calls,
         images=sums.images,
         image_sends=sums.sends,
+        example_images={name: one.images for name, one in before.items()},
         text_tokens=text,
         most_text_tokens=most_text,
         image_tokens=sums.image_tokens,
@@ -248,7 +295,7 @@ class _Sums(msgspec.Struct, frozen=True, kw_only=True):
         return _Sums(**{name: getattr(self, name) + getattr(other, name) for name in fields})
 
     @classmethod
-    def of(cls, case: Case, model: str, table: Prices, options: RunOptions) -> "_Sums":
+    def of(cls, case: Case, model: str, table: Prices, options: RunOptions, examples: "_Examples") -> "_Sums":
         most = options.sampling.max_tokens
         rule = table.image_rule(model)
         answers = [min(round(table.answers.get(step.format, 0)), most) for step in case.steps]
@@ -259,25 +306,62 @@ class _Sums(msgspec.Struct, frozen=True, kw_only=True):
             for view in case.views
             if any(view.id in new for new in views)
         }
-        system = len(system_prompt(case.protocol))
+        system = len(system_prompt(case.protocol, options.prompts, options.policy.profile)) + examples.text
+        calls = len(case.steps)
         text = [len(prompt_text(step)) for step in case.steps]
         longest = text
         sends = [len(new) for new in views]
         image_tokens = [sum(tokens[view] for view in new) for new in views]
         if options.policy.history != "none":
             # A turn holds all questions and answers before it; answers without reasoning, up to a length.
-            longest = _accumulate(text, [min(_CHARACTERS * most, LONGEST_IN_HISTORY)] * len(text))
+            is_cut = options.policy.profile != "chexpercept" or case.protocol != "percept"
+            longest_answer = min(_CHARACTERS * most, LONGEST_IN_HISTORY) if is_cut else _CHARACTERS * most
+            longest = _accumulate(text, [longest_answer] * len(text))
             text = _accumulate(text, [_CHARACTERS * answer for answer in answers])
             sends, image_tokens = list(accumulate(sends)), list(accumulate(image_tokens))
         return cls(
             images=len(tokens),
-            sends=sum(sends),
+            sends=sum(sends) + calls * examples.images,
             text=sum(text) + system * len(text),
             most_text=sum(longest) + system * len(text),
-            image_tokens=sum(image_tokens),
+            image_tokens=sum(image_tokens) + calls * examples.image_tokens,
             output=sum(answers),
             reasoning=sum(reasoning),
         )
+
+
+class _Examples(msgspec.Struct, frozen=True, kw_only=True):
+    """What the examples of a protocol add to every call."""
+
+    images: int = 0
+    text: int = 0
+    """Characters."""
+    image_tokens: int = 0
+
+
+_NOTHING: Final = _Examples()
+
+
+def _examples_by_protocol(options: RunOptions, model: str, table: Prices) -> dict[str, _Examples]:
+    source = open_examples(options)
+    if source is None:
+        return {}
+    rule = table.image_rule(model)
+
+    def image_tokens(one: Example) -> int:
+        case = source[example_id(one)]
+        views = [case.view(view) for message in one.messages for view in message.shows]
+        return sum(rule.tokens(*_size(case, view, options.max_side)) for view in views)
+
+    shown: dict[str, _Examples] = {}
+    for one in options.prompts.examples:
+        so_far = shown.get(one.protocol, _NOTHING)
+        shown[one.protocol] = _Examples(
+            images=so_far.images + count_example_images([one]),
+            text=so_far.text + sum(len(message.text) for message in one.messages),
+            image_tokens=so_far.image_tokens + image_tokens(one),
+        )
+    return shown
 
 
 def _accumulate(questions: Sequence[int], answers: Sequence[int]) -> list[int]:

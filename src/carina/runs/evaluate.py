@@ -11,13 +11,15 @@ from carina.models.conversation import ReasoningEffort
 from carina.models.registry import count_processes, refuse_request_options
 from carina.models.served.address import served_address
 from carina.runs.claim import claim_run, identify_run, write_info
+from carina.runs.examples import prepare_prompts
 from carina.runs.failures import describe_failures, refuse_without_answers
 from carina.runs.info import describe_run, start_call
 from carina.runs.log import Answered, read_log
 from carina.runs.options import HistoryName, RunOptions, make_options, make_request_options
-from carina.runs.records import OnProgress, Policy, Profile, Scope
+from carina.runs.records import ImageDetail, ImageOrder, OnProgress, Profile, PromptStyle, Scope
 from carina.runs.results import Run, close_run
 from carina.runs.shards import run_in_process
+from carina.runs.user_prompts import SystemPrompt, make_example_request, make_prompts
 from carina.runs.walk import Walk, resume_walk
 from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.errors import CarinaError
@@ -25,6 +27,7 @@ from carina.store.progress import Progress, no_progress
 from carina.store.results import Location, as_path, image_directory
 from carina.store.resume import lock_directory
 from carina.store.workers import Engine
+from carina.studies.vocabulary import Split
 
 Notify = Callable[[str], object]
 """Gets a sentence about something that a user may not expect."""
@@ -44,9 +47,10 @@ def run(
     max_side: PositiveInt | None = None,
     limit: PositiveInt | None = None,
     sample_per_stratum: PositiveInt | None = None,
+    split: Split | None = None,
     seed: int = 0,
     temperature: float | None = 0.0,
-    max_tokens: PositiveInt = 2048,
+    max_tokens: PositiveInt | None = None,
     top_p: float | None = None,
     top_k: PositiveInt | None = None,
     reasoning_effort: ReasoningEffort | None = None,
@@ -54,6 +58,14 @@ def run(
     extra_body: Mapping[str, Any] | None = None,
     structured: bool = False,
     first_request: bool = True,
+    system_prompt: SystemPrompt = None,
+    prompt_style: PromptStyle = "plain",
+    image_order: ImageOrder | None = None,
+    image_detail: ImageDetail = "auto",
+    examples: Location | None = None,
+    examples_split: Split | None = None,
+    examples_per_protocol: PositiveInt = 2,
+    max_example_images: PositiveInt = 20,
     connections: PositiveInt = 16,
     processes: PositiveInt = 1,
     engine: Engine = "local",
@@ -86,15 +98,16 @@ def run(
         scope: When gold and hint correct earlier answers: before every "step", or when a new "stage" begins. None for
             "stage" with "implicit", "explicit" and the profile "chexpercept", and for "step" otherwise.
         on_wrong: After a wrong stage, "continue", so that every stage is measured, or "stop".
-        profile: Whose rules read the answers and decide where they are corrected: "carina" or "chexpercept". With
-            "chexpercept", the history "none" keeps the model's own answers, as in CheXpercept.
+        profile: Whose rules put the messages together, read the answers and decide where they are corrected: "carina"
+            or "chexpercept". With "chexpercept", the history "none" keeps the model's own answers, as in CheXpercept.
         blind: Replace every image by a grey one of the same size: the text-only baseline.
         max_side: Longest side of an image, in pixels; larger images are downscaled.
         limit: Number of cases to ask, from the start of the benchmark; None for all.
         sample_per_stratum: Number of cases of each stratum (lesion and path), sampled at random; None for all.
+        split: Ask only cases of this split: "train", "val" or "test"; None for all.
         seed: Seed for all random choices.
         temperature: Sampling temperature; negative or None for the model's own default.
-        max_tokens: Longest answer, reasoning included, in tokens.
+        max_tokens: Longest answer, reasoning included, in tokens; None for 2048, or 8192 with the profile chexpercept.
         top_p: Share of probability from which the next token is drawn, above 0 and up to 1; no effect at temperature 0.
         top_k: Number of likeliest tokens from which the next one is drawn; no effect at temperature 0.
         reasoning_effort: How much a model that reasons does so: "none", "minimal", "low", "medium", "high", "xhigh" or
@@ -106,6 +119,19 @@ def run(
             boxes. Questions that are answered in free text are asked as usual.
         first_request: Whether to send a tiny request to a served model before anything else, which finds a wrong
             address, key or name within seconds.
+        system_prompt: System prompt for all protocols of the benchmark: text is the prompt itself, a `Path` is a file
+            of UTF-8 text, "" is no system prompt. None for the protocols' own.
+        prompt_style: What is added to the system prompt: "plain" (nothing), "reasoning" (reason step by step before the
+            answer) or "answer" (give the answer alone).
+        image_order: Whether the images of a message come "before" its text or "after" it; None for "before", or
+            "after" with the profile chexpercept.
+        image_detail: Resolution at which a served model is asked to look at images: "low", "high", or "auto" for the
+            provider's choice.
+        examples: Benchmark from which cases are shown with their right answers before each case, never of a patient of
+            whom a case is asked; None for no examples.
+        examples_split: Draw examples from this split only; None for any.
+        examples_per_protocol: Number of examples for the cases of each protocol.
+        max_example_images: Largest number of images of the examples of a protocol.
         connections: Number of conversations to hold with a served model at the same time.
         processes: Number of processes, for a model that runs in-process.
         engine: Where the processes run: "local" (on this machine) or "ray" (on a Ray cluster).
@@ -147,6 +173,7 @@ def run(
         temperature=temperature,
         max_tokens=max_tokens,
         images=image_directory(bench, images),
+        split=split,
     )
     options = replace(
         options,
@@ -157,9 +184,22 @@ def run(
             reasoning_tokens=reasoning_tokens,
             extra_body=extra_body,
             structured=structured,
-            max_tokens=max_tokens,
+            max_tokens=options.sampling.max_tokens,
         ),
         first_request=first_request,
+        prompts=make_prompts(
+            system_prompt=system_prompt,
+            prompt_style=prompt_style,
+            image_order=image_order,
+            image_detail=image_detail,
+            profile=profile,
+        ),
+        examples=make_example_request(
+            examples,
+            split=examples_split,
+            per_protocol=examples_per_protocol,
+            max_images=max_example_images,
+        ),
         connections=connections,
         processes=count_processes(model, processes, engine),
         engine=engine,
@@ -190,6 +230,7 @@ def run_model(
     refuse_request_options(name, options.request)
     address = served_address(name.location, options.base_url) if name.is_served else None
     bench = open_benchmark(benchmark, options.images, verify_images=options.verify_images)
+    options = prepare_prompts(bench, name, options)
     info = describe_run(bench, name, out, options)
     with lock_directory(out):
         info = claim_run(out, info, bench.ids, on_notice)
@@ -197,7 +238,7 @@ def run_model(
         ids = info.cases if info.cases is not None else tuple(bench.ids())
         if not ids:
             raise CarinaError(f"{benchmark}: the benchmark has no cases to run")
-        open_ids = _unfinished_cases(bench, ids, answered, options.policy)
+        open_ids = _unfinished_cases(bench, ids, answered, options)
         if open_ids:
             bench.require_sound(open_ids)
             if name.is_served and options.first_request:
@@ -218,7 +259,7 @@ def run_model(
                     progress=lambda done: advance(done.cases, asked=done.asked, failed=done.failed),
                     on_notice=on_notice,
                 )
-        finished = close_run(bench, out, info, ids, on_notice)
+        finished = close_run(bench, out, info, ids, on_notice, prompts=options.prompts)
     refuse_without_answers(model, finished.counts.answered, finished.failures)
     for sentence in describe_failures(finished.failures):
         on_notice(sentence)
@@ -254,13 +295,15 @@ def _ask(
         run_in_process(bench, model.text, out, options, answered=answered, cases=cases, progress=progress)
 
 
-def _unfinished_cases(bench: Benchmark, ids: Sequence[str], answered: Answered, policy: Policy) -> list[str]:
+def _unfinished_cases(
+    bench: Benchmark, ids: Sequence[str], answered: Answered, options: RunOptions
+) -> list[str]:
     """Cases that have questions left; those without any answer are not even read."""
     started = [name for name in ids if name in answered]
     finished: set[str] = set()
     for case in bench.pick(started) if started else ():
         if not _is_answered(case, answered):
-            walk = Walk(case, policy)
+            walk = Walk(case, options.policy, options.prompts)
             resume_walk(walk, answered)
             if not (walk.over and walk.complete):
                 continue

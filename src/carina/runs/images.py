@@ -12,6 +12,13 @@ from carina.cases.draw import PngEncoder
 from carina.store.errors import CarinaError
 
 _GREY: Final = 128
+EXAMPLE: Final = "example:"
+"""Before the id of a case that is shown as an example: the two benchmarks may use one id for different cases."""
+
+
+def data_uri(png: bytes) -> str:
+    """A PNG as a data URI."""
+    return f"data:image/png;base64,{base64.b64encode(png).decode()}"
 
 
 class CaseImages:
@@ -25,6 +32,7 @@ class CaseImages:
         self._blind = blind
         self._cases: dict[str, tuple[Case, dict[str, bytes]]] = {}
         self._encoder = PngEncoder()
+        self._examples: CaseImages | None = None
 
     def add(self, case: Case) -> None:
         """Add a case whose images will be needed."""
@@ -34,7 +42,13 @@ class CaseImages:
         """Forget the images of a case that has ended."""
         self._cases.pop(case.id, None)
 
+    def show_examples(self, images: "CaseImages") -> None:
+        """Give the images of examples too, by ids that begin with `EXAMPLE`."""
+        self._examples = images
+
     def __call__(self, case_id: str, view_id: str) -> bytes:
+        if self._examples is not None and case_id.startswith(EXAMPLE):
+            return self._examples(case_id.removeprefix(EXAMPLE), view_id)
         case, encoded = self._cases[case_id]
         if view_id not in encoded:
             encoded[view_id] = self._png(case, view_id)
@@ -42,10 +56,7 @@ class CaseImages:
 
     def data_uris(self, case: Case, views: Iterable[str]) -> dict[str, str]:
         """Views as data URIs, for a conversation that keeps its own images; nothing is cached here."""
-        return {
-            view: f"data:image/png;base64,{base64.b64encode(self._png(case, view)).decode()}"
-            for view in views
-        }
+        return {view: data_uri(self._png(case, view)) for view in views}
 
     def _png(self, case: Case, view_id: str) -> bytes:
         if self._max_side is None and not self._blind:

@@ -8,13 +8,14 @@ from pathlib import Path
 
 import msgspec
 
-from carina.cases import Benchmark
+from carina.cases import Benchmark, open_benchmark
 from carina.models import MODELS, ModelName
 from carina.models.registry import fingerprint_model
 from carina.models.served.address import without_secrets
+from carina.runs.images import EXAMPLE
 from carina.runs.options import RunOptions, select_cases
 from carina.runs.prompts import system_prompt
-from carina.runs.records import Call, RunInfo
+from carina.runs.records import Call, ExamplesInfo, PromptInfo, RunInfo
 from carina.runs.score.learned import text_metrics
 from carina.version import __version__
 
@@ -25,8 +26,10 @@ def describe_run(bench: Benchmark, model: ModelName, out: Path, options: RunOpti
     selection: dict[str, int | str | None] = {
         "limit": options.limit,
         "sample_per_cell": options.sample_per_stratum,
+        "split": options.split,
         "seed": options.seed,
     }
+    protocols = sorted(manifest.counts.protocols)
     return RunInfo(
         carina=__version__,
         log_names_run=True,
@@ -35,7 +38,8 @@ def describe_run(bench: Benchmark, model: ModelName, out: Path, options: RunOpti
         weights=fingerprint_model(model),
         blind=options.blind,
         policy=options.policy,
-        system={name: system_prompt(name) for name in sorted(manifest.counts.protocols)},
+        system={name: system_prompt(name, options.prompts, options.policy.profile) for name in protocols},
+        prompts=_describe_prompts(options, out),
         max_side=options.max_side,
         sampling=msgspec.to_builtins(options.sampling),
         request=options.request.to_record(),
@@ -43,11 +47,39 @@ def describe_run(bench: Benchmark, model: ModelName, out: Path, options: RunOpti
         benchmark_command=manifest.command,
         fingerprint=fingerprint(bench),
         cases=select_cases(
-            bench, limit=options.limit, sample_per_stratum=options.sample_per_stratum, seed=options.seed
+            bench,
+            limit=options.limit,
+            sample_per_stratum=options.sample_per_stratum,
+            seed=options.seed,
+            split=options.split,
         ),
         selection=selection,
         # Opened here so that a folder that is not what it should be is refused before anything is asked.
         text_models={metric.name: metric.weights for metric in text_metrics()},
+    )
+
+
+def _describe_prompts(options: RunOptions, out: Path) -> PromptInfo:
+    prompts, request = options.prompts, options.examples
+    examples = None
+    if request is not None:
+        ids: dict[str, tuple[str, ...]] = {}
+        for one in prompts.examples:
+            ids[one.protocol] = (*ids.get(one.protocol, ()), one.case.removeprefix(EXAMPLE))
+        examples = ExamplesInfo(
+            benchmark=os.path.relpath(request.benchmark.resolve(), out.resolve()),
+            fingerprint=fingerprint(open_benchmark(request.benchmark, verify=False)),
+            split=request.split,
+            per_protocol=request.per_protocol,
+            max_images=request.max_images,
+            ids=ids,
+        )
+    return PromptInfo(
+        own_system=prompts.system is not None,
+        style=prompts.style,
+        image_order=prompts.image_order,
+        image_detail=prompts.image_detail,
+        examples=examples,
     )
 
 

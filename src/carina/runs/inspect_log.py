@@ -71,7 +71,7 @@ class TaskRun:
     async def close(self) -> None:
         """Write the table of all steps."""
         await self._commits.close()
-        close_run(self._bench, self.out, self._info, self._ids)
+        close_run(self._bench, self.out, self._info, self._ids, prompts=self._options.prompts)
         self._stack.close()
         self._answered = None
 

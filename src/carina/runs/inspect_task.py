@@ -27,18 +27,20 @@ from inspect_ai.solver import solver
 
 from carina.cases import Benchmark, Case, open_benchmark
 from carina.cases.messages import prompt_text
-from carina.models import Sampling
+from carina.models import Sampling, parse_model_name
 from carina.models.served import ChatMessage
 from carina.models.served.service import generate_reply, guard_model, to_inspect_message
 from carina.models.served.terms import refuse_restricted
-from carina.runs.images import CaseImages
+from carina.runs.examples import open_images, prepare_prompts
 from carina.runs.inspect_log import TaskRun
 from carina.runs.log import Answered
-from carina.runs.options import RunOptions, select_cases
-from carina.runs.records import Policy, StepRow
-from carina.runs.served import chat_messages
+from carina.runs.options import LONGEST_ANSWER, RunOptions, select_cases
+from carina.runs.records import ImageDetail, ImageOrder, Policy, PromptStyle, StepRow
+from carina.runs.served import ExampleMessages, chat_messages, list_sources
+from carina.runs.user_prompts import make_example_request, make_prompts
 from carina.runs.walk import Walk, resume_walk
 from carina.store.errors import CarinaError
+from carina.studies.vocabulary import Split
 
 
 def _define(protocol: str) -> Callable[..., Any]:
@@ -52,14 +54,39 @@ def _define(protocol: str) -> Callable[..., Any]:
         blind: bool = False,
         max_side: int | None = None,
         sample_per_cell: int | None = None,
+        split: Split | None = None,
         seed: int = 0,
+        system_prompt: str | None = None,
+        prompt_style: PromptStyle = "plain",
+        image_order: ImageOrder | None = None,
+        image_detail: ImageDetail = "auto",
+        examples: str | None = None,
+        examples_split: Split | None = None,
+        examples_per_protocol: int = 2,
+        max_example_images: int = 20,
         images: str | None = None,
         out: str | None = None,
         accept_terms: bool = False,
         log_images: bool = False,
     ) -> Any:  # noqa: ANN401
+        policy = _policy(history=history, scope=scope, on_wrong=on_wrong, profile=profile)
         options = RunOptions(
-            policy=_policy(history=history, scope=scope, on_wrong=on_wrong, profile=profile),
+            policy=policy,
+            prompts=make_prompts(
+                # As on the command line of `carina run`, a file.
+                system_prompt=None if system_prompt is None else Path(system_prompt),
+                prompt_style=prompt_style,
+                image_order=image_order,
+                image_detail=image_detail,
+                profile=policy.profile,
+            ),
+            examples=make_example_request(
+                examples,
+                split=examples_split,
+                per_protocol=examples_per_protocol,
+                max_images=max_example_images,
+            ),
+            split=split,
             blind=blind,
             max_side=max_side,
             sample_per_stratum=sample_per_cell,
@@ -70,17 +97,20 @@ def _define(protocol: str) -> Callable[..., Any]:
         opened = open_benchmark(bench, options.images, verify_images=options.verify_images).where(
             protocol=protocol
         )
-        ids = select_cases(opened, limit=None, sample_per_stratum=sample_per_cell, seed=seed)
+        ids = select_cases(opened, limit=None, sample_per_stratum=sample_per_cell, seed=seed, split=split)
         ids = ids or tuple(opened.ids())
         if not ids:
             raise CarinaError(f"{bench}: the benchmark has no cases of the protocol {protocol}")
         opened.require_sound(ids)
+        options = prepare_prompts(opened, parse_model_name("openai/any"), options)
         task_run = None if out is None else TaskRun(Path(out), opened, options, ids)
         return Task(
             dataset=MemoryDataset([_sample(case) for case in opened.pick(ids)], name=protocol),
             solver=_walk_solver(opened, options, task_run, log_images=log_images),
             scorer=_stage_scorer(sorted(opened.manifest.counts.stages, key=int)),
-            config=GenerateConfig(temperature=Sampling().temperature, max_tokens=Sampling().max_tokens),
+            config=GenerateConfig(
+                temperature=Sampling().temperature, max_tokens=LONGEST_ANSWER[policy.profile]
+            ),
         )
 
     return task(name=protocol)(evaluate)  # type: ignore[no-any-return]
@@ -107,17 +137,21 @@ def _sample(case: Case) -> Any:  # noqa: ANN401
 
 
 def _walk_solver(bench: Benchmark, options: RunOptions, task_run: TaskRun | None, *, log_images: bool) -> Any:  # noqa: ANN401
-    images = CaseImages(bench, max_side=options.max_side, blind=options.blind)
+    images = open_images(bench, options)
+    detail = options.prompts.image_detail
+    examples = ExampleMessages(images, detail)
+    sources = list_sources(bench, options)
 
     def make() -> Any:  # noqa: ANN401
         async def solve(state: Any, _generate: Any) -> Any:  # noqa: ANN401
             model = get_model()
             base_url = getattr(model.api, "base_url", None)
             stay_local = refuse_restricted(
-                bench.manifest.sources, str(model), base_url=base_url, accept_terms=options.accept_terms
+                sources, str(model), base_url=base_url, accept_terms=options.accept_terms
             )
             guard_model(model, name=str(model), stay_local=stay_local)
-            walk = Walk(await asyncio.to_thread(bench.__getitem__, str(state.sample_id)), options.policy)
+            case = await asyncio.to_thread(bench.__getitem__, str(state.sample_id))
+            walk = Walk(case, options.policy, options.prompts)
             answered: Answered = {} if task_run is None else await task_run.read_answers(str(model), base_url)
             resume_walk(walk, answered)
             conversation = _Conversation(walk.system, log_images=log_images)
@@ -126,10 +160,16 @@ def _walk_solver(bench: Benchmark, options: RunOptions, task_run: TaskRun | None
                 missing = [view for one in turn.messages for view in one.shows if view not in uris]
                 if missing:
                     uris |= await asyncio.to_thread(images.data_uris, walk.case, missing)
-                messages = conversation.messages(chat_messages(turn, uris))
+                before = await examples.of(turn)
+                messages = conversation.messages([*before, *chat_messages(turn, uris, detail)])
                 began = time.perf_counter()
                 with conversation.record_calls():
-                    reply = await generate_reply(model, messages, name=str(model))
+                    reply = await generate_reply(
+                        model,
+                        messages,
+                        name=str(model),
+                        keep_reasoning=options.policy.profile == "chexpercept",
+                    )
                 row = walk.take(reply, seconds=round(time.perf_counter() - began, 4))
                 if task_run is not None:
                     await task_run.store(row, reply)
@@ -147,7 +187,7 @@ class _Conversation:
     """The messages of one sample, each made once, with and without images."""
 
     def __init__(self, system: str, *, log_images: bool) -> None:
-        self._head = ChatMessageSystem(content=system)
+        self._head = [ChatMessageSystem(content=system)] if system else []
         self._messages_by_form: list[tuple[ChatMessage, Any, Any]] = []
         self._log_images = log_images
 
@@ -158,13 +198,13 @@ class _Conversation:
             else (one, to_inspect_message(one), to_inspect_message(_without_images(one)))
             for place, one in enumerate(turn)
         ]
-        return [self._head, *(sent for _, sent, _ in self._messages_by_form)]
+        return [*self._head, *(sent for _, sent, _ in self._messages_by_form)]
 
     def list_logged_messages(self, answer: str | None) -> list[Any]:
         """The conversation as the log shows it, with the last answer."""
         which = 1 if self._log_images else 2
         last = [] if answer is None else [to_inspect_message(ChatMessage(role="assistant", text=answer))]
-        return [self._head, *(made[which] for made in self._messages_by_form), *last]
+        return [*self._head, *(made[which] for made in self._messages_by_form), *last]
 
     @contextmanager
     def record_calls(self) -> Iterator[None]:

@@ -11,12 +11,13 @@ import msgspec
 from carina.cases import Benchmark, Case
 from carina.models import RequestOptions, Sampling
 from carina.models.conversation import ReasoningEffort
-from carina.runs.records import History, Policy, Profile, Scope
+from carina.runs.records import History, Policy, Profile, Prompts, Scope
 from carina.store.documents import require_finite
 from carina.store.errors import CarinaError
 from carina.store.results import Location, as_path
 from carina.store.seeding import shares
 from carina.store.workers import Engine
+from carina.studies.vocabulary import Split
 
 HistoryName = Literal["own", "gold", "hint", "none", "implicit", "explicit"]
 """History policies, with CheXpercept's names for gold and hint."""
@@ -29,6 +30,21 @@ _RESERVED_FIELDS: Final = frozenset(
 """Fields of a request that Carina sets, or that would change what comes back; inspect-ai drops `metadata`."""
 _CHEXPERCEPT: Final = {"none": "own", "implicit": "gold", "explicit": "hint"}
 """CheXpercept's settings, and the history policy that each is."""
+LONGEST_ANSWER: Final[dict[Profile, int]] = {"carina": 2048, "chexpercept": 8192}
+"""Longest answer by profile, in tokens."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExampleRequest:
+    """Where examples come from, and how many are shown."""
+
+    benchmark: Path
+    images: Path | None = None
+    """Directory of their images; None for the one that their benchmark names."""
+    split: Split | None = None
+    per_protocol: int = 2
+    max_images: int = 20
+    """Images of all examples of a protocol."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,7 +56,11 @@ class RunOptions:
     max_side: int | None = None
     limit: int | None = None
     sample_per_stratum: int | None = None
+    split: Split | None = None
     seed: int = 0
+    prompts: Prompts = field(default_factory=Prompts)
+    examples: ExampleRequest | None = None
+    """The examples themselves are in `prompts` when the benchmark has been opened."""
     sampling: Sampling = field(default_factory=Sampling)
     request: RequestOptions = field(default_factory=RequestOptions)
     first_request: bool = True
@@ -70,8 +90,9 @@ def make_options(
     sample_per_stratum: int | None,
     seed: int,
     temperature: float | None,
-    max_tokens: int,
+    max_tokens: int | None,
     images: Location | None,
+    split: Split | None = None,
 ) -> RunOptions:
     """The options that decide what is asked."""
     return RunOptions(
@@ -81,9 +102,10 @@ def make_options(
         limit=limit,
         sample_per_stratum=sample_per_stratum,
         seed=seed,
+        split=split,
         sampling=Sampling(
             temperature=temperature if temperature is not None and temperature >= 0 else None,
-            max_tokens=max_tokens,
+            max_tokens=max_tokens or LONGEST_ANSWER[profile],
         ),
         images=None if images is None else as_path(images),
     )
@@ -170,7 +192,12 @@ def make_policy(
 
 
 def select_cases(
-    benchmark: Benchmark, *, limit: int | None, sample_per_stratum: int | None, seed: int
+    benchmark: Benchmark,
+    *,
+    limit: int | None,
+    sample_per_stratum: int | None,
+    seed: int,
+    split: Split | None = None,
 ) -> tuple[str, ...] | None:
     """Select the cases to run: all, the first few, or a random sample of every stratum (lesion and path).
 
@@ -185,14 +212,28 @@ def select_cases(
     for name, number in (("limit", limit), ("sample_per_stratum", sample_per_stratum)):
         if number is not None and number < 1:
             raise CarinaError(f"{name} {number}: expected 1 or more")
-    if limit is None and sample_per_stratum is None:
+    if limit is None and sample_per_stratum is None and split is None:
         return None
-    rows = benchmark.table(["id", "protocol", "target", "path"]).collect().rows()
+    table = benchmark.table(["id", "protocol", "target", "path", "split"]).collect()
+    rows = [row[:-1] for row in table.rows() if split is None or row[-1] == split]
+    if not rows and split is not None:
+        held = ", ".join(sorted(table["split"].drop_nulls().unique())) or "none"
+        raise CarinaError(f"{benchmark.directory}: no cases of the split {split!r}; its splits: {held}")
     if sample_per_stratum is None:
         return tuple(row[0] for row in rows[:limit])
     sample = _sample([(row[0], _stratum(*row[1:])) for row in rows], sample_per_stratum, seed)
     selected = frozenset(sample[:limit])
     return tuple(row[0] for row in rows if row[0] in selected)
+
+
+def rank_by_stratum(rows: Sequence[tuple[str, str, str | None, str | None]], seed: int) -> list[str]:
+    """All cases in a random order, one of every stratum before a second one of any.
+
+    Args:
+        rows: Id, protocol, target and path of each case.
+        seed: Seed of the order.
+    """
+    return _sample([(row[0], _stratum(*row[1:])) for row in rows], len(rows), seed)
 
 
 def _stratum(protocol: str, target: str | None, path: str | None) -> str:

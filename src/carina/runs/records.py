@@ -16,6 +16,12 @@ Scope = Literal["step", "stage"]
 Profile = Literal["carina", "chexpercept"]
 Status = Literal["ok", "refusal", "truncated", "no_answer", "out_of_range", "too_many", "ambiguous"]
 """Whether an answer could be parsed; all but "ok" count as wrong, and are counted by class."""
+PromptStyle = Literal["plain", "reasoning", "answer"]
+"""What the system prompt asks for beside the right form: nothing more, step-by-step reasoning, or the answer alone."""
+ImageOrder = Literal["before", "after"]
+"""Whether the images of a message stand before its text or after it."""
+ImageDetail = Literal["auto", "low", "high"]
+"""Resolution at which a served model is asked to look at images; "auto" leaves it to the provider."""
 State = Literal["answered", "incomplete", "not_reached"]
 """Whether a step was answered, failed with a transport error (neither right nor wrong), or was never asked."""
 
@@ -47,6 +53,27 @@ class Policy(Record, frozen=True, kw_only=True):
     """Answer parser to use."""
 
 
+class Example(Record, frozen=True, kw_only=True):
+    """A case with its right answers, which a model sees before the case that it is asked about."""
+
+    case: str
+    """Name by which its images are read: `example:` and the id of the case."""
+    protocol: str
+    messages: tuple[Message, ...]
+    """The whole conversation, the right answer to its last question at the end."""
+
+
+class Prompts(Record, frozen=True, kw_only=True):
+    """What a user decides about the prompts of a run."""
+
+    system: str | None = None
+    """System prompt in place of those of the protocols; "" for none, None for the protocols' own."""
+    style: PromptStyle = "plain"
+    image_order: ImageOrder = "before"
+    image_detail: ImageDetail = "auto"
+    examples: tuple[Example, ...] = ()
+
+
 class Turn(Record, frozen=True, kw_only=True):
     """One question as it is sent: the whole conversation, the question last."""
 
@@ -56,6 +83,9 @@ class Turn(Record, frozen=True, kw_only=True):
     system: str
     messages: tuple[Message, ...]
     """Images are named by view: a view belongs to one message and is never sent twice in a conversation."""
+    examples: tuple[Example, ...] = ()
+    """Cases with right answers, which come before the messages."""
+    image_order: ImageOrder = "before"
 
 
 class ParsedAnswer(Record, frozen=True, kw_only=True):
@@ -166,6 +196,32 @@ class StepRow(Record, frozen=True, kw_only=True, forbid_unknown_fields=False):
     """The same, and by whether they have a relation (RG_ER)."""
 
 
+class ExamplesInfo(Record, frozen=True, kw_only=True):
+    """Which examples a run shows."""
+
+    benchmark: str
+    """Path of their benchmark, relative to the run."""
+    fingerprint: str
+    """Fingerprint of their benchmark."""
+    split: str | None
+    """The split that they were drawn from; None for any."""
+    per_protocol: int
+    max_images: int
+    ids: dict[str, tuple[str, ...]]
+    """Ids of the cases by protocol, in the order in which they are shown."""
+
+
+class PromptInfo(Record, frozen=True, kw_only=True):
+    """How the prompts of a run differ from those of its protocols; the system prompts are in `RunInfo.system`."""
+
+    own_system: bool = False
+    """Whether the system prompt is the user's."""
+    style: PromptStyle = "plain"
+    image_order: ImageOrder = "before"
+    image_detail: ImageDetail = "auto"
+    examples: ExamplesInfo | None = None
+
+
 class Call(msgspec.Struct, frozen=True, kw_only=True):
     """One call that asked something; a run that was interrupted, retried or extended has several."""
 
@@ -206,7 +262,8 @@ class RunInfo(msgspec.Struct, frozen=True, kw_only=True):
     blind: bool
     policy: Policy
     system: dict[str, str]
-    """System prompt by protocol."""
+    """System prompt by protocol, as it is sent."""
+    prompts: PromptInfo = PromptInfo()
     max_side: int | None
     sampling: dict[str, float | int | None]
     benchmark: str

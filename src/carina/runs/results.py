@@ -16,7 +16,7 @@ from carina.cases.protocol import stage_title
 from carina.runs.claim import identify_run, read_info, write_info
 from carina.runs.info import end_call
 from carina.runs.log import Answered, read_log
-from carina.runs.records import Policy, RunCounts, RunInfo, StepRow, StepsTableInfo
+from carina.runs.records import Policy, Prompts, RunCounts, RunInfo, StepRow, StepsTableInfo
 from carina.runs.score.learned import TextScorer, text_metrics
 from carina.runs.steps_table import SCHEMA, STEPS_FILE, StepsTable, run_columns
 from carina.runs.walk import Walk, resume_walk
@@ -238,6 +238,8 @@ def close_run(
     info: RunInfo,
     ids: Sequence[str],
     notify: Callable[[str], object] = lambda _sentence: None,
+    *,
+    prompts: Prompts | None = None,
 ) -> Run:
     """Write the table of all steps in the order of the benchmark, and end the call in `run.json`."""
     answered = read_log(out, identify_run(info), every_line=info.log_names_run)
@@ -246,7 +248,7 @@ def close_run(
     with replacing(out / STEPS_FILE) as temporary:
         with StepWriter(temporary, info, TextScorer(metrics, notify)) as writer:
             for case in bench.pick(ids):
-                rows = _rows_of_case(case, info.policy, answered)
+                rows = _rows_of_case(case, info.policy, prompts, answered)
                 writer.add(rows)
                 statistics.add(rows)
         described = describe_table(temporary, statistics.rows)
@@ -308,12 +310,12 @@ class _Statistics:
         )
 
 
-def _rows_of_case(case: Case, policy: Policy, answered: Answered) -> list[StepRow]:
+def _rows_of_case(case: Case, policy: Policy, prompts: Prompts | None, answered: Answered) -> list[StepRow]:
     """All steps of a case: as they were scored when they were answered, and those that were not asked."""
     rows = {number: entry.row for number, entry in answered.get(case.id, {}).items()}
     if len(rows) == len(case.steps):
         return [rows[number] for number in range(len(case.steps))]
-    walk = Walk(case, policy)
+    walk = Walk(case, policy, prompts)
     resume_walk(walk, answered, failures=True)
     return [rows.get(row.number, row) for row in walk.rows()]
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 from carina.cases import Benchmark, open_benchmark
+from carina.cases.messages import Message
 from carina.models import Reply, RequestOptions
 from carina.models.served import ChatMessage, ServedModel
 from carina.models.served.address import served_address, without_secrets
@@ -25,15 +26,17 @@ from carina.models.served.usage import MOST_TOKENS
 from carina.runs.answer_schema import answer_schema
 from carina.runs.claim import identify_run, read_info
 from carina.runs.commits import Commits
+from carina.runs.examples import open_examples, open_images
 from carina.runs.failures import NothingAnsweredError
-from carina.runs.images import CaseImages
+from carina.runs.images import CaseImages, data_uri
 from carina.runs.in_process import log_entry
 from carina.runs.log import Answered, StepLog, log_path, read_log
 from carina.runs.options import RunOptions
-from carina.runs.records import OnProgress, Policy, ProgressCount, Turn
+from carina.runs.records import Example, ImageDetail, OnProgress, ProgressCount, Turn
 from carina.runs.walk import Walk, resume_walks
 from carina.store.counts import format_count
 from carina.store.errors import CarinaError
+from carina.store.manifest import SourceInfo
 from carina.store.progress import Progress
 from carina.store.waiting import wait_for_result
 from carina.store.workers import in_order, send_message
@@ -66,12 +69,13 @@ class _Job:
             attempt_seconds=self.options.timeout,
             connections=self.options.connections,
             stay_local=self.stay_local,
+            keep_reasoning=self.options.policy.profile == "chexpercept",
         )
 
 
 def _make_job(bench: Benchmark, model: str, out: Path, options: RunOptions) -> _Job:
     stay_local = refuse_restricted(
-        bench.manifest.sources, model, base_url=options.base_url, accept_terms=options.accept_terms
+        list_sources(bench, options), model, base_url=options.base_url, accept_terms=options.accept_terms
     )
     return _Job(model, out, options, stay_local)
 
@@ -126,13 +130,19 @@ def run_served(
     else:
         with StepLog(log_path(out), identify_run(read_info(out))) as log:
             refused = _run_in_thread(
-                _run_cases(job, bench, _OpenCases(bench, cases, answered, options.policy), log, progress)
+                _run_cases(job, bench, _OpenCases(bench, cases, answered, options), log, progress)
             )
     if refused:
         on_notice(
             f"{model}: the token counts of {format_count(refused, 'answer')} make no sense (negative, no whole number, "
             f"above {MOST_TOKENS:,}, or a total below its parts); they are stored as not reported and not summed"
         )
+
+
+def list_sources(bench: Benchmark, options: RunOptions) -> list[SourceInfo]:
+    """Sources of all data that a run sends: of the cases and of the examples."""
+    examples = open_examples(options)
+    return [*bench.manifest.sources, *(examples.manifest.sources if examples is not None else ())]
 
 
 def _run_in_thread(work: Coroutine[Any, Any, T]) -> T:
@@ -171,9 +181,9 @@ async def _run_cases(
     """Walk all cases; returns the number of answers whose token counts were refused."""
     options = job.options
     served = job.open(options.request)
-    images = CaseImages(bench, max_side=options.max_side, blind=options.blind)
+    images = open_images(bench, options)
     commits = Commits(log)
-    runner = _Runner(job.model, served, images, commits, progress, is_structured=options.request.structured)
+    runner = _Runner(job, served, images, commits, progress)
     # The garbage collector would go through the objects of the providers' packages again and again: a tenth of a turn.
     gc.freeze()
     try:
@@ -200,8 +210,10 @@ def _first(failed: BaseExceptionGroup[BaseException]) -> BaseException:
 class _OpenCases:
     """The walks of the cases to run, each at its first open question."""
 
-    def __init__(self, bench: Benchmark, cases: Sequence[str], answered: Answered, policy: Policy) -> None:
-        self._walks = resume_walks(bench, cases, answered, policy)
+    def __init__(
+        self, bench: Benchmark, cases: Sequence[str], answered: Answered, options: RunOptions
+    ) -> None:
+        self._walks = resume_walks(bench, cases, answered, options.policy, options.prompts)
         self._reading = asyncio.Lock()
 
     async def next(self) -> Walk | None:
@@ -215,20 +227,20 @@ class _Runner:
 
     def __init__(
         self,
-        model: str,
+        job: _Job,
         served: ServedModel,
         images: CaseImages,
         commits: Commits,
         progress: OnProgress,
-        *,
-        is_structured: bool,
     ) -> None:
-        self._model = model
+        self._model = job.model
+        self._image_detail = job.options.prompts.image_detail
+        self._examples = ExampleMessages(images, job.options.prompts.image_detail)
         self._served = served
         self._images = images
         self._commits = commits
         self._progress = progress
-        self._is_structured = is_structured
+        self._is_structured = job.options.request.structured
         self._failed = 0
         self._has_answer = False
         self.refused_usages = 0
@@ -251,8 +263,9 @@ class _Runner:
                 reply = Reply(text=None, error=str(error))
             else:
                 began = time.perf_counter()
+                messages = [*await self._examples.of(turn), *chat_messages(turn, uris, self._image_detail)]
                 schema = answer_schema(turn.step) if self._is_structured else None
-                reply = await conversation.answer(chat_messages(turn, uris), schema)
+                reply = await conversation.answer(messages, schema)
             row = walk.take(reply, seconds=round(time.perf_counter() - began, 4))
             await self._commits.commit(log_entry(row, reply))
             self._progress(ProgressCount(asked=1, failed=int(reply.text is None)))
@@ -276,12 +289,53 @@ class _Runner:
             )
 
 
-def chat_messages(turn: Turn, uris: dict[str, str]) -> list[ChatMessage]:
-    """The messages of a turn with their images."""
+def chat_messages(turn: Turn, uris: dict[str, str], detail: ImageDetail = "auto") -> list[ChatMessage]:
+    """The messages of a turn with their images, without its examples."""
     return [
-        ChatMessage(role=message.role, text=message.text, images=tuple(uris[view] for view in message.shows))
+        _chat_message(turn, message, tuple(uris[view] for view in message.shows), detail)
         for message in turn.messages
     ]
+
+
+def _chat_message(turn: Turn, message: Message, images: tuple[str, ...], detail: ImageDetail) -> ChatMessage:
+    return ChatMessage(
+        role=message.role,
+        text=message.text,
+        images=images,
+        are_images_last=turn.image_order == "after",
+        detail=detail,
+    )
+
+
+class ExampleMessages:
+    """The examples of a run as messages, each made when it is first needed."""
+
+    def __init__(self, images: CaseImages, detail: ImageDetail) -> None:
+        self._images = images
+        self._detail = detail
+        self._made: dict[str, list[ChatMessage]] = {}
+        self._making = asyncio.Lock()
+
+    async def of(self, turn: Turn) -> list[ChatMessage]:
+        """The messages of the examples of a turn, first to last."""
+        if not turn.examples:
+            return []
+        async with self._making:
+            for one in turn.examples:
+                if one.case not in self._made:
+                    self._made[one.case] = await asyncio.to_thread(self._make, turn, one)
+        return [message for one in turn.examples for message in self._made[one.case]]
+
+    def _make(self, turn: Turn, example: Example) -> list[ChatMessage]:
+        return [
+            _chat_message(
+                turn,
+                message,
+                tuple(data_uri(self._images(example.case, view)) for view in message.shows),
+                self._detail,
+            )
+            for message in example.messages
+        ]
 
 
 # ---- several processes ----------------------------------------------------------------------------------------------
@@ -307,7 +361,7 @@ def _run_worker(job: _Job, directory: Path, share: tuple[int, tuple[str, ...]]) 
         bench = open_benchmark(
             directory, job.options.images, verify=False, verify_images=job.options.verify_images
         )
-        open_cases = _OpenCases(bench, cases, read_log(job.out), job.options.policy)
+        open_cases = _OpenCases(bench, cases, read_log(job.out), job.options)
         with StepLog(log_path(job.out, place), identify_run(read_info(job.out))) as log:
             return asyncio.run(_run_cases(job, bench, open_cases, log, send_message))
     except CarinaError as error:

@@ -12,7 +12,7 @@ from typing import Final
 from carina.cases import Benchmark, open_benchmark
 from carina.models.registry import open_model
 from carina.runs.claim import identify_run, read_info
-from carina.runs.images import CaseImages
+from carina.runs.examples import open_images
 from carina.runs.in_process import InProcessModel, run_batches
 from carina.runs.log import Answered, StepLog, log_path
 from carina.runs.options import RunOptions
@@ -89,8 +89,8 @@ def run_share(share: Share) -> ProgressCount:
 def _run_share(bench: Benchmark, share: Share, progress: OnProgress) -> None:
     options = share.options
     model = _open_once(share.bench, share.model, options)
-    images = CaseImages(bench, max_side=options.max_side, blind=options.blind)
-    walks = resume_walks(bench, share.cases, share.answered, options.policy)
+    images = open_images(bench, options)
+    walks = resume_walks(bench, share.cases, share.answered, options.policy, options.prompts)
     with StepLog(log_path(share.out, share.number), identify_run(read_info(share.out))) as log:
         run_batches(walks, model, images, log, progress=progress)
 

@@ -17,14 +17,25 @@ from carina.models import Reply
 from carina.runs.log import Answered
 from carina.runs.parse import parse, parse_chexpercept
 from carina.runs.parse.normalise import make_storable, remove_reasoning
-from carina.runs.prompts import NO_ANSWER, describe_images, system_prompt, write_hint, write_key_as_answer
-from carina.runs.records import ParsedAnswer, Policy, Scores, StepRow, Turn
+from carina.runs.prompts import (
+    NO_ANSWER,
+    OPERATIONS,
+    describe_images,
+    introduce_case,
+    original_prompt,
+    state_facts,
+    system_prompt,
+    write_hint,
+    write_key_as_answer,
+)
+from carina.runs.records import Example, ParsedAnswer, Policy, Prompts, Scores, StepRow, Turn
 from carina.runs.score import chance, score
 
 LONGEST_IN_HISTORY: Final = 8_000
 """Characters of an answer that later turns show, from its end: a long answer would be sent again and again."""
 LONGEST_KEPT: Final = 100_000
 """Characters of an answer that the table stores, half of them from its end."""
+_DEFAULT_PROMPTS: Final = Prompts()
 _GOOD_ENOUGH: Final = 0.5
 """Score from which free text, which is neither right nor wrong, counts as not failed."""
 
@@ -43,12 +54,23 @@ class _AnsweredStep:
 
 
 class Walk:
-    """One case under one policy. Ask for `turn`, give the reply to `take`, until there is no turn any more."""
+    """One case under one policy. Ask for `turn`, give the reply to `take`, until there is no turn any more.
 
-    def __init__(self, case: Case, policy: Policy) -> None:
+    Args:
+        case: The case, with its answer keys.
+        policy: What later turns show of earlier answers, and whose rules read them.
+        prompts: What the user decides about the prompts; None for those of the protocol.
+    """
+
+    def __init__(self, case: Case, policy: Policy, prompts: Prompts | None = None) -> None:
         self.case = case
         self.policy = policy
-        self.system = system_prompt(case.protocol)
+        prompts = prompts or _DEFAULT_PROMPTS
+        self.system = system_prompt(case.protocol, prompts, policy.profile)
+        self.examples = tuple(one for one in prompts.examples if one.protocol == case.protocol)
+        self._image_order = prompts.image_order
+        self._is_original = policy.profile == "chexpercept" and case.protocol == "percept"
+        """Whether texts and history are put together as in the published runner of CheXpercept."""
         self._past: list[_AnsweredStep] = []
         self._next = 0
         """Number of the next step; the number of steps where none is left."""
@@ -91,7 +113,9 @@ class Walk:
             parsed = self._parse(step, raw, reply.stop)
             scores = score(self.case, step, parsed, raw)
             row = _add_scores(common, step, raw, parsed, scores)
-            self._remember(step, turn.messages[-1], remove_reasoning(raw).text, scores)
+            self._remember(
+                step, turn.messages[-1], raw if self._is_original else remove_reasoning(raw).text, scores
+            )
         self._rows[self._next] = row
         self._go_to(0)
         return row
@@ -138,12 +162,22 @@ class Walk:
         seen = {view for one in past for view in one.question.shows}
         wanted = {*step.shows, *step.uses} - seen
         shows = tuple(view.id for view in self.case.views if view.id in wanted)
-        text = "\n".join([*self._hints, *self._image_descriptions(step, shows), prompt_text(step)])
+        question = original_prompt(step) if self._is_original else prompt_text(step)
+        intro = [introduce_case()] if self.examples and not past else []
+        texts = [*intro, *self._hints, *self._image_descriptions(step, shows), question]
+        text = ("\n\n" if self._is_original else "\n").join(texts)
         messages: list[Message] = []
         for one in past:
             messages += [one.question, Message(role="assistant", step=one.step.id, text=one.answer)]
         messages.append(Message(role="user", step=step.id, text=text, shows=shows))
-        return Turn(case=self.case.id, step=without_key(step), system=self.system, messages=tuple(messages))
+        return Turn(
+            case=self.case.id,
+            step=without_key(step),
+            system=self.system,
+            messages=tuple(messages),
+            examples=self.examples,
+            image_order=self._image_order,
+        )
 
     def _image_descriptions(self, step: Step, shows: tuple[str, ...]) -> list[str]:
         """State which images belong to which study, where both come together and the question is about one of them."""
@@ -155,17 +189,30 @@ class Walk:
 
     def _correct(self, step: Step) -> tuple[str, ...]:
         """Replace the wrong answers that are to be corrected before this step, or state their truth."""
-        hints = []
+        wrong = []
         for one in self._past:
             due = self.policy.scope == "step" or one.step.stage < step.stage or one.step.id in step.depends_on
             if one.is_corrected or not due:
                 continue
             if self.policy.history == "gold" and not one.is_exact:
-                one.answer, one.is_corrected = write_key_as_answer(self.case, one.step), True
-            elif self.policy.history == "hint" and one.failed:
-                hints.append(write_hint(one.step.question, answer(self.case, one.step)))
+                one.answer = write_key_as_answer(self.case, one.step, self.policy.profile)
                 one.is_corrected = True
-        return tuple(hints)
+            elif self.policy.history == "hint" and one.failed:
+                wrong.append(one.step)
+                one.is_corrected = True
+        if self._is_original and wrong:
+            return (state_facts(self._with_other_operation(wrong)),)
+        return tuple(write_hint(one.question, answer(self.case, one)) for one in wrong)
+
+    def _with_other_operation(self, wrong: Sequence[Step]) -> list[Step]:
+        """The steps, and where one of two steps about points is among them, the other one too.
+
+        The published setting "explicit" states expansion and contraction together, whichever was wrong.
+        """
+        ids = {step.id for step in wrong}
+        both = {one.step.id for one in self._past if one.step.task in OPERATIONS}
+        ids |= both if ids & both else set()
+        return [one.step for one in self._past if one.step.id in ids]
 
     # ---- answers ---------------------------------------------------------------------------------------------------
 
@@ -183,7 +230,9 @@ class Walk:
 
     def _remember(self, step: Step, question: Message, text: str, scores: Scores) -> None:
         """Keep what later turns show of an answer: its text without reasoning, and nothing that could mark an image."""
-        shown = escape_media(text)[-LONGEST_IN_HISTORY:] or NO_ANSWER
+        shown = (
+            escape_media(text) if self._is_original else escape_media(text)[-LONGEST_IN_HISTORY:]
+        ) or NO_ANSWER
         right = scores.correct
         failed = not right if right is not None else scores.score < _GOOD_ENOUGH
         # Free text is as good as the answer key only where it says the same.
@@ -237,8 +286,13 @@ class Walk:
             seconds=seconds,
             input_tokens=reply.input_tokens,
             output_tokens=reply.output_tokens,
-            images=sum(len(message.shows) for message in turn.messages),
+            images=sum(len(message.shows) for message in turn.messages) + count_example_images(turn.examples),
         )
+
+
+def count_example_images(examples: Sequence[Example]) -> int:
+    """Number of images in examples."""
+    return sum(len(message.shows) for one in examples for message in one.messages)
 
 
 def without_key(step: Step) -> Step:
@@ -278,17 +332,23 @@ def _shorten(text: str) -> str:
 
 
 def _sha256(turn: Turn) -> str:
-    content = [turn.system, turn.messages]
+    content: list[object] = [turn.system, turn.messages]
+    if turn.examples:
+        content.append(turn.examples)
+    if turn.image_order != "before":
+        content.append(turn.image_order)
     return hashlib.sha256(msgspec.json.encode(content, order="deterministic")).hexdigest()
 
 
 # ---- resuming -------------------------------------------------------------------------------------------------------
 
 
-def resume_walks(bench: Benchmark, ids: Sequence[str], answered: Answered, policy: Policy) -> Iterator[Walk]:
+def resume_walks(
+    bench: Benchmark, ids: Sequence[str], answered: Answered, policy: Policy, prompts: Prompts | None = None
+) -> Iterator[Walk]:
     """The walks of some cases, each at the first question without an answer."""
     for case in bench.pick(ids):
-        walk = Walk(case, policy)
+        walk = Walk(case, policy, prompts)
         resume_walk(walk, answered)
         yield walk
 

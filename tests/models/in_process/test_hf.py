@@ -1,14 +1,18 @@
 """Vision-language models on tiny random weights: what they are shown, what they say, alone and in batches."""
 
+import io
 import shutil
 
+import msgspec
 import numpy as np
 import pytest
+from PIL import Image as PilImage
 
 from carina import models
 from carina.cases import Step
 from carina.models import RequestOptions, Sampling
 from carina.models.hf import HfModel, TokenSampler, make_conversation
+from carina.runs.records import Example
 from carina.store.errors import CarinaError
 
 torch = pytest.importorskip("torch", reason="the extra torch is not installed")
@@ -227,6 +231,31 @@ def test_a_template_without_a_system_role_puts_it_into_the_first_question(
     assert said[2]["content"][0]["text"] == "Sure?"
     (reply,) = opened.answer([turn("a", ("It?", ("v1",)))], pictures)
     assert reply.input_tokens == 1 + 4 + len("user: You read.\n\nIt?\nassistant: ")
+
+
+def test_examples_and_images_after_the_text_reach_the_model(make_model, turn, pictures, sent, loaded):
+    shown = turn("z", ("Which?", ("v1",)), ("That.", ())).messages
+    plain = turn("a", ("It?", ("v1",)))
+    asked = msgspec.structs.replace(
+        plain, image_order="after", examples=(Example(case="example:z", protocol="percept", messages=shown),)
+    )
+    said = make_conversation(asked, pictures, make_model()._template)
+    assert [message["role"] for message in said] == ["system", "user", "assistant", "user"]
+    assert [[part["type"] for part in message["content"]] for message in said[1:]] == [
+        ["text", "image"],
+        ["text"],
+        ["text", "image"],
+    ]
+    images = [part["image"] for message in said for part in message["content"] if part["type"] == "image"]
+    names = [("example:z", "v1"), ("a", "v1")]
+    for image, name in zip(images, names, strict=True):
+        with PilImage.open(io.BytesIO(pictures(*name))) as expected:
+            assert list(image.getdata()) == list(expected.convert("RGB").getdata())
+    batches = sent()
+    (reply,) = make_model().answer([asked], pictures)
+    assert reply.error is None
+    image_token = loaded("llava").processor.tokenizer.convert_tokens_to_ids("<image>")
+    assert batches[0]["input_ids"].tolist()[0].count(image_token) == 2 * 4
 
 
 def test_without_a_system_prompt_none_is_sent(make_model, turn, pictures):

@@ -66,12 +66,19 @@ class ChatTemplate:
         return str(self._processor.apply_chat_template(messages, add_generation_prompt=True, tokenize=False))
 
 
-def make_message(role: str, text: str, images: list[Image.Image | None] | None = None) -> dict[str, Any]:
-    """One message, its images before its text; None is a placeholder for an image when a template is checked."""
+def make_message(
+    role: str,
+    text: str,
+    images: list[Image.Image | None] | None = None,
+    *,
+    are_images_last: bool = False,
+) -> dict[str, Any]:
+    """One message with its images; None is a placeholder for an image when a template is checked."""
     parts: list[dict[str, Any]] = [
         {"type": "image"} if image is None else {"type": "image", "image": image} for image in images or ()
     ]
-    return {"role": role, "content": [*parts, {"type": "text", "text": text}]}
+    words = {"type": "text", "text": text}
+    return {"role": role, "content": [words, *parts] if are_images_last else [*parts, words]}
 
 
 def _special_token_pattern(processor: Any) -> re.Pattern[str] | None:  # noqa: ANN401

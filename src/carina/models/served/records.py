@@ -24,7 +24,11 @@ class ChatMessage(msgspec.Struct, frozen=True, kw_only=True):
     role: Literal["user", "assistant"]
     text: str
     images: tuple[str, ...] = ()
-    """Data URIs, before the text."""
+    """Data URIs."""
+    are_images_last: bool = False
+    """Whether the images stand after the text."""
+    detail: Literal["auto", "low", "high"] = "auto"
+    """Resolution at which the service is asked to look at the images."""
 
 
 def key_of(model: str, prompt: Prompt, sampling: Sampling) -> str:

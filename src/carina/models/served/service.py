@@ -45,6 +45,7 @@ class ServedModel:
     """A model by its name in inspect-ai: "openai/gpt-5", "openai-api/local/llama".
 
     With `stay_local`, requests to any other machine are refused, and so is a model for which this cannot be ensured.
+    With `keep_reasoning`, answers begin with the reasoning that the model wrote in plain text.
     """
 
     def __init__(
@@ -58,6 +59,7 @@ class ServedModel:
         attempt_seconds: int = 300,
         connections: int | None = None,
         stay_local: bool = False,
+        keep_reasoning: bool = False,
     ) -> None:
         # Before the import, which takes two seconds.
         address = served_address(name, base_url)
@@ -68,6 +70,7 @@ class ServedModel:
 
         self.name = name
         _refuse_missing_settings(name, address)
+        self._keep_reasoning = keep_reasoning
         config = GenerateConfig(
             temperature=sampling.temperature,
             max_tokens=sampling.max_tokens,
@@ -122,7 +125,9 @@ class ServedModel:
 
     async def _reply(self, messages: list[Any], schema: Mapping[str, Any] | None = None) -> Reply:
         discard_events()
-        return await generate_reply(self._model, messages, name=self.name, schema=schema)
+        return await generate_reply(
+            self._model, messages, name=self.name, schema=schema, keep_reasoning=self._keep_reasoning
+        )
 
     async def close(self) -> None:
         await self._model.api.aclose()
@@ -159,6 +164,7 @@ async def generate_reply(
     *,
     name: str,
     schema: Mapping[str, Any] | None = None,
+    keep_reasoning: bool = False,
 ) -> Reply:
     """The answer of an opened model of inspect-ai, or the error that prevented it.
 
@@ -167,6 +173,8 @@ async def generate_reply(
         messages: The conversation.
         name: Its name, for messages.
         schema: JSON schema of the answer; None for an answer in words.
+        keep_reasoning: Whether the text begins with the reasoning that the model wrote in plain text, between <think>
+            and </think>; inspect-ai keeps it apart from the answer. Summaries and encrypted reasoning stay out.
 
     Raises:
         CarinaError: No prompt would be answered: the key is refused, there is no such model, or the server sends
@@ -198,12 +206,21 @@ async def generate_reply(
     has_no_answer = usage is None and output.stop_reason in ("model_length", "content_filter")
     tokens = None if usage is None else read_usage(usage)
     return Reply(
-        text="" if has_no_answer else output.completion,
+        text=""
+        if has_no_answer
+        else (_written_reasoning(output) if keep_reasoning else "") + output.completion,
         stop=output.stop_reason,
         input_tokens=tokens and tokens[0],
         output_tokens=tokens and tokens[1],
         is_usage_refused=usage is not None and tokens is None,
     )
+
+
+def _written_reasoning(output: Any) -> str:  # noqa: ANN401
+    content = output.message.content
+    parts = [] if isinstance(content, str) else [part for part in content if part.type == "reasoning"]
+    written = [part.reasoning for part in parts if not part.redacted and part.signature is None]
+    return "".join(f"<think>{text}</think>\n" for text in written)
 
 
 def describe_failure(error: BaseException, model: Any, seconds: int | None = None) -> str:  # noqa: ANN401
@@ -287,8 +304,9 @@ def to_inspect_message(one: ChatMessage) -> Any:  # noqa: ANN401
         return ChatMessageAssistant(content=one.text)
     if not one.images:
         return ChatMessageUser(content=one.text)
-    images = [ContentImage(image=uri) for uri in one.images]
-    return ChatMessageUser(content=[*images, ContentText(text=one.text)])
+    images = [ContentImage(image=uri, detail=one.detail) for uri in one.images]
+    text = ContentText(text=one.text)
+    return ChatMessageUser(content=[text, *images] if one.are_images_last else [*images, text])
 
 
 def last_cause(error: BaseException) -> BaseException:
@@ -366,6 +384,7 @@ def _key(name: str, address: str | None) -> str | None:
     extra="served",
     packages=("inspect-ai",),
     request_options=REQUEST_OPTIONS,
+    takes_examples=True,
 )
 def open_served(name: ModelName, options: ModelOptions) -> ServedModel:
     """Model of any provider of inspect-ai: openai/gpt-5, anthropic/..., ollama/..., openai-api/SERVICE/NAME."""

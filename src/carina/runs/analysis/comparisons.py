@@ -9,7 +9,7 @@ import polars as pl
 from carina.runs.analysis.estimates import Difference, Estimate, Key, apply_holm, difference_between
 from carina.runs.analysis.measures import Measure
 from carina.runs.analysis.outcomes import Outcomes
-from carina.runs.analysis.read import ComparedRun
+from carina.runs.analysis.read import BLIND_MODELS, ComparedRun
 
 Samples = Mapping[tuple[str, Key], pl.DataFrame]
 """Weighted outcomes by run and measure."""
@@ -92,6 +92,12 @@ def compare_with_blind(
             continue
         baselines = [other for other in runs if other.is_baseline]
         baselines = [other for other in baselines if other.history == run.history] or baselines
+        # A baseline that reads no prompt fits every prompt.
+        baselines = [
+            other
+            for other in baselines
+            if other.info.model in BLIND_MODELS or other.prompt_settings == run.prompt_settings
+        ] or baselines
         if not baselines:
             continue
         last = measures[-1].key

@@ -86,9 +86,10 @@ def _runs_of_one_model(
 
 
 def _is_asked_alike(one: ComparedRun, other: ComparedRun) -> bool:
-    """Whether two runs are of one model with the same options of requests."""
+    """Whether two runs are of one model with the same profile, prompts and options of requests."""
     return (
         model_name(one.info) == model_name(other.info)
+        and one.info.policy.profile == other.info.policy.profile
         and one.info.sampling == other.info.sampling
         and one.info.request == other.info.request
     )

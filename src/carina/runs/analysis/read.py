@@ -1,5 +1,6 @@
 """The runs of a comparison, opened by `carina.runs.open_run`, with ids and names that differ."""
 
+import hashlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, replace
@@ -83,6 +84,11 @@ class ComparedRun:
         return describe_request(self.info)
 
     @property
+    def prompt_settings(self) -> list[str]:
+        """What is particular about its prompts, in a few words each."""
+        return describe_prompts(self.info)
+
+    @property
     def is_baseline(self) -> bool:
         """Whether its answers owe nothing to the images."""
         return self.info.blind or self.info.model in BLIND_MODELS
@@ -156,8 +162,34 @@ def describe_request(info: RunInfo) -> str:
 
 
 def model_name(info: RunInfo) -> str:
-    """The model as pages name it: blind runs of a model that can see are marked."""
-    return f"{info.model} (blind)" if info.blind and info.model not in BLIND_MODELS else info.model
+    """The model as pages name it, with what it saw in another way than other runs: runs of one name are comparable."""
+    blind = ["blind"] if info.blind and info.model not in BLIND_MODELS else []
+    said = "; ".join([*blind, *describe_prompts(info)])
+    return f"{info.model} ({said})" if said else info.model
+
+
+def describe_prompts(info: RunInfo) -> list[str]:
+    """What is particular about the prompts of a run, in a few words each; nothing for the prompts of its protocols."""
+    prompts, examples = info.prompts, info.prompts.examples
+    words = []
+    if prompts.own_system:
+        words.append(
+            f"own system prompt {_digest(info.system)}" if any(info.system.values()) else "no system prompt"
+        )
+    if prompts.style != "plain":
+        words.append(f"style {prompts.style}")
+    if prompts.image_order != ("after" if info.policy.profile == "chexpercept" else "before"):
+        words.append(f"images {prompts.image_order} the text")
+    if prompts.image_detail != "auto":
+        words.append(f"image detail {prompts.image_detail}")
+    if examples is not None:
+        words.append(f"{examples.per_protocol} examples {_digest([examples.fingerprint, examples.ids])}")
+    return words
+
+
+def _digest(content: object) -> str:
+    """A few digits that differ where the content does."""
+    return hashlib.sha256(msgspec.json.encode(content, order="deterministic")).hexdigest()[:6]
 
 
 def read_run(path: Path) -> ComparedRun:

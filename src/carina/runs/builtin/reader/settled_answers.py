@@ -12,7 +12,7 @@ from carina.cases import Option, Step
 from carina.cases.messages import Message
 from carina.runs.parse import parse
 from carina.runs.parse.choices import says_none
-from carina.runs.prompts import NO_ANSWER, split_hints
+from carina.runs.prompts import NO_ANSWER, OPERATIONS, split_facts, split_hints
 
 _OPTION: Final = re.compile(r"\((\d+)\)\s+(.*?)\s*(?=\(\d+\)\s|$)", re.DOTALL)
 
@@ -77,12 +77,31 @@ def _read_exchanges(messages: Sequence[Message]) -> Iterator[_Exchange]:
     for place, message in enumerate(messages):
         if message.role == "assistant":
             continue
-        text, hints = split_hints(message.text)
+        text, facts = split_facts(message.text)
+        text, hints = split_hints(text)
+        for task, options in facts:
+            yield _exchange_of_fact(task, options, messages[:place])
         for question, answer in hints:
             yield _parse_exchange(question, answer, shown.get(_join_lines(question), ()))
         shown[_join_lines(text)] = message.shows
         if place + 1 < len(messages):
             yield _parse_exchange(text, messages[place + 1].text, message.shows)
+
+
+def _exchange_of_fact(task: str, right: tuple[str, ...], before: Sequence[Message]) -> _Exchange:
+    """A fact that was stated, as the question and the answer that it stands for."""
+    if task == "revision":
+        asked = next((one for one in reversed(before) if len(one.shows) > 1), None)
+        shows = () if asked is None else asked.shows
+        place = int(re.sub(r"\D", "", right[0]) or 0) - 1
+        return _Exchange(
+            "masks", tuple(right[0] for _ in shows), (place,) if 0 <= place < len(shows) else (), shows
+        )
+    if task in OPERATIONS:
+        verb = "expand" if task == "expansion" else "contract"
+        return _Exchange(verb, right or ("None",), tuple(range(max(1, len(right)))), ())
+    said = "revision" if task == "contour evaluation" else ""
+    return _Exchange(said, ("Yes", "No"), (int(right[0] == "No"),), ())
 
 
 def _join_lines(question: str) -> str:
