@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from carina.ground import build_ground
     from carina.maps import compare_profiles, convert_pickles, list_metrics, score_maps
     from carina.models.clip.convert import convert_checkpoint
+    from carina.models.function import Message, batched
     from carina.pages import Pages, show
     from carina.pages.report import Report, report
     from carina.pages.run_audit import audit
@@ -45,6 +46,7 @@ _HOMES: Final = {
     "CarinaError": "store.errors",
     "Case": "cases",
     "MapRun": "explanations",
+    "Message": "models.function",
     "Pages": "pages",
     "Region": "studies",
     "Report": "pages.report",
@@ -53,6 +55,7 @@ _HOMES: Final = {
     "Study": "studies",
     "Term": "studies.terms",
     "audit": "pages.run_audit",
+    "batched": "models.function",
     "build_ground": "ground",
     "build_percept": "percept",
     "build_trek": "trek",
@@ -88,6 +91,7 @@ __all__ = [
     "CarinaError",
     "Case",
     "MapRun",
+    "Message",
     "Pages",
     "Region",
     "Report",
@@ -97,6 +101,7 @@ __all__ = [
     "Term",
     "__version__",
     "audit",
+    "batched",
     "build_ground",
     "build_percept",
     "build_trek",

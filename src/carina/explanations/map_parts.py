@@ -30,6 +30,7 @@ from carina.explanations.maps import (
 from carina.explanations.probe import make_probe, read_grey_pixels
 from carina.explanations.scoring import SCORES, SCORING, SUMMARY
 from carina.ground import PRESENT
+from carina.models import ModelName, parse_model_name
 from carina.store import OpenSet, PartInfo
 from carina.store.errors import CarinaError, MapsError
 from carina.store.workers import Engine, in_order
@@ -60,7 +61,7 @@ class _Task:
     bench: str
     images: str | None
     out: str
-    model: str
+    model: ModelName
     options: MapOptions
     fingerprint: str
     index: int
@@ -79,7 +80,7 @@ class MapsWritten:
 
 def make_maps(
     bench: Benchmark,
-    model: str,
+    model: str | ModelName,
     out: Path,
     options: MapOptions,
     *,
@@ -99,7 +100,7 @@ def make_maps(
 
     Args:
         bench: Benchmark of probes.
-        model: Name of the model.
+        model: Name of the model, or its parsed name.
         out: Directory for the maps.
         options: Options that decide the maps, apart from benchmark and model.
         explainer: The opened model, where the caller has opened it already.
@@ -111,12 +112,13 @@ def make_maps(
         progress: Called with the number of probes that are done.
         score: Called when the maps are complete, while no other process can write to the directory.
     """
+    name = model if isinstance(model, ModelName) else parse_model_name(model, needs="maps")
     explainer = explainer or open_explainer(
-        model, options.method, options.method_options, bench=bench, seed=options.seed
+        name, options.method, options.method_options, bench=bench, seed=options.seed
     )
     selected = select_probes(bench, options.limit)
     provenance = _provenance(bench, explainer, options, len(selected))
-    _keep_open(provenance.fingerprint, model, options.method, explainer)
+    _keep_open(provenance.fingerprint, name.text, options.method, explainer)
     with create_maps(out, provenance, beside=(SKIPPED, SCORES, SUMMARY, SCORING)) as build:
         finished = build.finished()
         if finished is not None and finished.counts.maps == len(selected) and (out / SKIPPED).is_file():
@@ -128,7 +130,7 @@ def make_maps(
                 str(bench.directory.resolve()),
                 None if images is None else str(images.resolve()),
                 str(out.resolve()),
-                model,
+                name,
                 options,
                 provenance.fingerprint,
                 index,
@@ -312,7 +314,7 @@ def _keep_open(fingerprint: str, model: str, method: str | None, explainer: Expl
 
 def _get_explainer(task: _Task) -> Explainer:
     """The model of a task; each process opens it once."""
-    key = task.fingerprint, task.model, task.options.method
+    key = task.fingerprint, task.model.text, task.options.method
     if key not in _EXPLAINERS:
         opened = open_explainer(
             task.model,

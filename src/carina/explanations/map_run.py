@@ -16,6 +16,7 @@ from carina.explanations.controls import CONTROLS
 from carina.explanations.explainer import Explainer
 from carina.explanations.explainer_registry import CONTROL, open_explainer
 from carina.explanations.faithfulness import FaithfulnessOptions
+from carina.explanations.function import MapFunction
 from carina.explanations.map_parts import MapOptions, OnError, make_maps, require_present, select_probes
 from carina.explanations.maps import Maps, open_maps
 from carina.explanations.methods._options import parse_options
@@ -29,7 +30,8 @@ from carina.explanations.scoring import (
     score_map_run,
 )
 from carina.maps.profiles import find_profile
-from carina.models.registry import count_processes
+from carina.models.function import name_function
+from carina.models.registry import count_processes, parse_model_name
 from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.errors import CarinaError, MapsError
 from carina.store.progress import Progress, no_progress
@@ -124,9 +126,10 @@ def open_map_run(location: Location) -> MapRun:
 @check_arguments
 def explain(
     bench: Location,
-    model: str,
+    model: str | MapFunction,
     out: Location,
     *,
+    label: str | None = None,
     method: str | None = None,
     options: Mapping[str, Any] | None = None,
     profile: str = "carina",
@@ -152,8 +155,11 @@ def explain(
     Args:
         bench: Benchmark made by `build_ground`.
         model: Model to explain: a CLIP-style model such as "biomedclip:PATH", a chat model "hf:PATH",
-            "builtin/asymmetry", "builtin/untrained", or "control/NAME".
+            "builtin/asymmetry", "builtin/untrained", or "control/NAME". Or a function that takes an image, an array of
+            8-bit grey values (height, width), and a phrase, and returns a map of the whole image as a 2-D array of any
+            size; or the map and a score, higher where the finding is more likely present.
         out: Directory to write the maps and scores to.
+        label: Name of a function in the run and in reports; None for its qualified name.
         method: Explanation method; None for the one that the model was published with.
         options: Options of the method by name.
         profile: Scoring profile: "carina", "chexlocalize", "medklip", "mavl", "radzero", "afloc", "torchray" or
@@ -190,22 +196,23 @@ def explain(
     if check_options and checks is None:
         raise CarinaError("check_options: need checks; set the number of maps to check too")
     find_profile(profile)
+    name = name_function(model, label, needs="maps") or parse_model_name(str(model), needs="maps")
     if checks is not None:
-        require_weights(model)
+        require_weights(name)
     checking = parse_options(FaithfulnessOptions, check_options or {}, "checks", seed=seed)
     folder = image_directory(bench, images)
     opened = open_benchmark(as_path(bench), folder, verify_images=verify_images)
     if tune_on is not None:
         check_tuning(opened, tune_on)
-    directory, processes = as_path(out), count_processes(model, workers, engine)
+    directory, processes = as_path(out), count_processes(name, workers, engine)
     map_options = MapOptions(
         method=method, method_options=dict(options or {}), seed=seed, limit=limit, verify_images=verify_images
     )
-    explainer = open_explainer(model, method, map_options.method_options, bench=opened, seed=seed)
+    explainer = open_explainer(name, method, map_options.method_options, bench=opened, seed=seed)
     probes = select_probes(opened, limit)
     opened.require_sound(probes)
     require_present(opened, probes)
-    names = CONTROLS if controls and not model.startswith(CONTROL) else ()
+    names = CONTROLS if controls and not name.kind.startswith(CONTROL) else ()
 
     def score() -> None:
         bar.close()
@@ -228,7 +235,7 @@ def explain(
         advance = bar.enter_context(progress("Maps", len(probes)))
         written = make_maps(
             opened,
-            model,
+            name,
             directory,
             map_options,
             explainer=explainer,

@@ -7,6 +7,7 @@ from typing import Literal
 
 from carina.cases import Benchmark, Case, open_benchmark
 from carina.models import ModelName, parse_model_name
+from carina.models.function import FUNCTION, BatchedFunction, ChatFunction, name_function
 from carina.models.registry import count_processes
 from carina.models.served.address import served_address
 from carina.runs.claim import claim_run, identify_run, write_info
@@ -31,9 +32,10 @@ Notify = Callable[[str], object]
 @check_arguments
 def run(
     bench: Location,
-    model: str,
+    model: str | ChatFunction | BatchedFunction,
     out: Location,
     *,
+    label: str | None = None,
     history: HistoryName = "own",
     scope: Scope | None = None,
     on_wrong: Literal["continue", "stop"] = "continue",
@@ -69,8 +71,10 @@ def run(
     Args:
         bench: Benchmark to ask.
         model: Name of the model: `builtin/reader`, `openai/gpt-5`, `openai-api/NAME/MODEL` with `base_url`, `hf:PATH`,
-            `onnx:PATH`.
+            `onnx:PATH`. Or a function that takes a list of `carina.Message` and returns the answer as text; it may be
+            async, or made by `carina.batched`.
         out: Directory to write the run to.
+        label: Name of a function in the run and in reports; None for its qualified name.
         history: What earlier turns show: "own" (the model's answers), "gold" (wrong answers replaced by right ones),
             "hint" (the truth stated before the next question) or "none". "implicit" and "explicit" are CheXpercept's
             names for gold and hint at its four correction points.
@@ -86,14 +90,15 @@ def run(
         seed: Seed for all random choices.
         temperature: Sampling temperature; negative or None for the model's own default.
         max_tokens: Longest answer, reasoning included, in tokens.
-        connections: Number of conversations to hold with a served model at the same time.
+        connections: Number of conversations to hold with a served model or an async function at the same time.
         processes: Number of processes, for a model that runs in-process.
         engine: Where the processes run: "local" (on this machine) or "ray" (on a Ray cluster).
         address: Address of a running Ray cluster, HOST:PORT, with engine "ray".
         base_url: Address of the server for `openai-api/...`, such as "http://localhost:8000/v1".
         retries: Number of retries after a transport error.
         timeout: Seconds for one attempt at an answer.
-        accept_terms: Confirm that the terms of restricted sources allow sending their data to the model's provider.
+        accept_terms: Confirm that the terms of restricted sources allow sending their data to the model's provider. Not
+            needed for a function, which gets the data in this process.
         trust_remote_code: Whether code that comes with an `hf:` model may run.
         device: Device of an in-process model: cpu, cuda, cuda:1.
         images: Directory of the images, if they have moved.
@@ -106,13 +111,15 @@ def run(
         The run: `.scores()` by stage, `.to_frame()` with one row per step, `.failures`.
 
     Raises:
-        CarinaError: The model, the benchmark or an option is wrong, or the directory holds another run.
+        CarinaError: The model, the benchmark or an option is wrong, the directory holds another run, or a function
+            returned something other than text or failed at every turn.
 
     Example:
         >>> answers = run("bench", "builtin/oracle", "runs/oracle")
         >>> answers.scores().get_column("accuracy").to_list()
         [1.0, 1.0, 1.0, 1.0]
     """
+    name = name_function(model, label, needs="chat") or parse_model_name(str(model), needs="chat")
     options = make_options(
         history=history,
         scope=scope,
@@ -130,7 +137,7 @@ def run(
     options = replace(
         options,
         connections=connections,
-        processes=count_processes(model, processes, engine),
+        processes=count_processes(name, processes, engine),
         engine=engine,
         address=address,
         base_url=base_url,
@@ -141,12 +148,12 @@ def run(
         device=device,
         verify_images=verify_images,
     )
-    return run_model(as_path(bench), model, as_path(out), options, progress=progress, notify=notify)
+    return run_model(as_path(bench), name, as_path(out), options, progress=progress, notify=notify)
 
 
 def run_model(
     benchmark: Path,
-    model: str,
+    model: str | ModelName,
     out: Path,
     options: RunOptions,
     *,
@@ -155,7 +162,7 @@ def run_model(
 ) -> Run:
     """As `run`, with the options as one record."""
     on_notice = notify or (lambda _sentence: None)
-    name = parse_model_name(model, needs="chat")
+    name = model if isinstance(model, ModelName) else parse_model_name(model, needs="chat")
     address = served_address(name.location, options.base_url) if name.is_served else None
     bench = open_benchmark(benchmark, options.images, verify_images=options.verify_images)
     info = describe_run(bench, name, out, options)
@@ -210,6 +217,10 @@ def _ask(
             progress=progress,
             on_notice=on_notice,
         )
+    elif model.kind == FUNCTION:
+        from carina.runs.function import run_function  # noqa: PLC0415 - as above
+
+        run_function(bench, model, out, options, answered=answered, cases=cases, progress=progress)
     else:
         run_in_process(bench, model.text, out, options, answered=answered, cases=cases, progress=progress)
 

@@ -13,7 +13,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 from carina.cases import Benchmark, open_benchmark
 from carina.models import Reply
@@ -35,6 +35,22 @@ from carina.store.workers import in_order, send_message
 
 _GIVE_UP_AFTER: Final = 20
 """Turns that fail in a row, after which the others would fail too."""
+
+
+class ConversationOf(Protocol):
+    """One conversation with a model."""
+
+    async def answer(self, messages: Sequence[ChatMessage]) -> Reply:
+        """The model's answer to the last of these messages."""
+
+
+class ConversationModel(Protocol):
+    """A model that holds many conversations at a time, such as a `ServedModel`."""
+
+    def conversation(self, system: str) -> ConversationOf:
+        """Start a conversation."""
+
+    async def close(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -68,8 +84,8 @@ def run_served(
         refused = _run_processes(job, bench.directory, cases, progress)
     else:
         with StepLog(log_path(out), identify_run(read_info(out))) as log:
-            refused = _run_in_thread(
-                _run_cases(job, bench, _OpenCases(bench, cases, answered, options.policy), log, progress)
+            refused = run_in_thread(
+                _run_cases(job, bench, OpenCases(bench, cases, answered, options.policy), log, progress)
             )
     if refused:
         on_notice(
@@ -78,7 +94,7 @@ def run_served(
         )
 
 
-def _run_in_thread(work: Coroutine[Any, Any, int]) -> int:
+def run_in_thread(work: Coroutine[Any, Any, int]) -> int:
     """Run to the end in another thread; an interrupt of this one cancels the work, which keeps its answers.
 
     Ctrl-C is raised in the main thread, wherever it is: inside a task it would leave the other tasks of the event loop
@@ -109,7 +125,7 @@ def _run_in_thread(work: Coroutine[Any, Any, int]) -> int:
 
 
 async def _run_cases(
-    job: _Job, bench: Benchmark, open_cases: "_OpenCases", log: StepLog, progress: OnProgress
+    job: _Job, bench: Benchmark, open_cases: "OpenCases", log: StepLog, progress: OnProgress
 ) -> int:
     """Walk all cases; returns the number of answers whose token counts were refused."""
     options = job.options
@@ -122,9 +138,26 @@ async def _run_cases(
         connections=options.connections,
         stay_local=job.stay_local,
     )
+    return await hold_conversations(
+        job.model, served, bench, open_cases, log, options=options, progress=progress
+    )
+
+
+async def hold_conversations(
+    name: str,
+    model: ConversationModel,
+    bench: Benchmark,
+    open_cases: "OpenCases",
+    log: StepLog,
+    *,
+    options: RunOptions,
+    progress: OnProgress,
+    give_up_after: int | None = _GIVE_UP_AFTER,
+) -> int:
+    """Walk all cases, `options.connections` at a time; returns how many answers had token counts that were refused."""
     images = CaseImages(bench, max_side=options.max_side, blind=options.blind)
     commits = Commits(log)
-    runner = _Runner(job.model, served, images, commits, progress)
+    runner = _Runner(name, model, images, commits, progress, give_up_after=give_up_after)
     # The garbage collector would go through the objects of the providers' packages again and again: a tenth of a turn.
     gc.freeze()
     try:
@@ -137,7 +170,7 @@ async def _run_cases(
     finally:
         gc.unfreeze()
         await commits.close()
-        await served.close()
+        await model.close()
     return runner.refused_usages
 
 
@@ -148,7 +181,7 @@ def _first(failed: BaseExceptionGroup[BaseException]) -> BaseException:
     return _first(first) if isinstance(first, BaseExceptionGroup) else first
 
 
-class _OpenCases:
+class OpenCases:
     """The walks of the cases to run, each at its first open question."""
 
     def __init__(self, bench: Benchmark, cases: Sequence[str], answered: Answered, policy: Policy) -> None:
@@ -167,10 +200,12 @@ class _Runner:
     def __init__(
         self,
         model: str,
-        served: ServedModel,
+        served: ConversationModel,
         images: CaseImages,
         commits: Commits,
         progress: OnProgress,
+        *,
+        give_up_after: int | None,
     ) -> None:
         self._model = model
         self._served = served
@@ -178,10 +213,11 @@ class _Runner:
         self._commits = commits
         self._progress = progress
         self._failed = 0
+        self._give_up_after = give_up_after
         self.refused_usages = 0
         """Answers whose token counts made no sense."""
 
-    async def work(self, open_cases: _OpenCases) -> None:
+    async def work(self, open_cases: OpenCases) -> None:
         while (walk := await open_cases.next()) is not None:
             await self._walk(walk)
             self._progress(ProgressCount(cases=1))
@@ -214,7 +250,7 @@ class _Runner:
 
     def _count_failures(self, reply: Reply) -> None:
         self._failed = 0 if reply.error is None else self._failed + 1
-        if self._failed >= _GIVE_UP_AFTER:
+        if self._give_up_after is not None and self._failed >= self._give_up_after:
             raise CarinaError(
                 f"model {self._model!r}: {self._failed} turns in a row failed, the last with {reply.error}"
             )
@@ -251,7 +287,7 @@ def _run_worker(job: _Job, directory: Path, share: tuple[int, tuple[str, ...]]) 
         bench = open_benchmark(
             directory, job.options.images, verify=False, verify_images=job.options.verify_images
         )
-        open_cases = _OpenCases(bench, cases, read_log(job.out), job.options.policy)
+        open_cases = OpenCases(bench, cases, read_log(job.out), job.options.policy)
         with StepLog(log_path(job.out, place), identify_run(read_info(job.out))) as log:
             return asyncio.run(_run_cases(job, bench, open_cases, log, send_message))
     except CarinaError as error:
