@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from carina.pages.run_audit import audit
     from carina.percept import build_percept
     from carina.phantom import make_phantoms
-    from carina.runs import Run, estimate, open_run, run
+    from carina.runs import Run, RunSet, estimate, open_run, run, run_all, run_experiment
     from carina.sources import import_cases, import_studies, list_sources
     from carina.store.errors import CarinaError
     from carina.store.progress import progress_bar
@@ -51,6 +51,7 @@ _HOMES: Final = {
     "Region": "studies",
     "Report": "pages.report",
     "Run": "runs",
+    "RunSet": "runs",
     "Studies": "studies",
     "Study": "studies",
     "Term": "studies.terms",
@@ -81,6 +82,8 @@ _HOMES: Final = {
     "progress_bar": "store.progress",
     "report": "pages.report",
     "run": "runs",
+    "run_all": "runs",
+    "run_experiment": "runs",
     "score_maps": "maps",
     "show": "pages",
 }
@@ -96,6 +99,7 @@ __all__ = [
     "Region",
     "Report",
     "Run",
+    "RunSet",
     "Studies",
     "Study",
     "Term",
@@ -127,6 +131,8 @@ __all__ = [
     "progress_bar",
     "report",
     "run",
+    "run_all",
+    "run_experiment",
     "score_maps",
     "show",
 ]

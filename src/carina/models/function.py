@@ -60,6 +60,7 @@ class BatchedFunction:
         return self.function(conversations)
 
 
+@check_arguments
 def batched(
     function: Callable[[list[list[Message]]], Sequence[str]], *, size: PositiveInt = 8
 ) -> BatchedFunction:

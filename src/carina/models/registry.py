@@ -441,7 +441,7 @@ def count_processes(model: str | ModelName, processes: int | None, engine: str =
                 f"model {name.text!r}: a Python function runs in this process alone; use one local process"
             )
         raise CarinaError(
-            f"model {name.text!r}: kind {name.kind!r} is registered by the running script, so other processes do not know "
-            "it. Use one local process, or put the kind into a module of an installed package with an entry point"
+            f"model {name.text!r}: kind {name.kind!r} is registered by the running script, so other processes do not "
+            "know it. Use one local process, or put the kind into a module of an installed package with an entry point"
         )
     return 1

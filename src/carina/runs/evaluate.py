@@ -11,6 +11,7 @@ from carina.models.function import FUNCTION, BatchedFunction, ChatFunction, name
 from carina.models.registry import count_processes
 from carina.models.served.address import served_address
 from carina.runs.claim import claim_run, identify_run, write_info
+from carina.runs.finished import find_finished_run
 from carina.runs.info import describe_run, start_call
 from carina.runs.log import Answered, read_log
 from carina.runs.options import HistoryName, RunOptions, make_options
@@ -167,6 +168,11 @@ def run_model(
     bench = open_benchmark(benchmark, options.images, verify_images=options.verify_images)
     info = describe_run(bench, name, out, options)
     with lock_directory(out):
+        finished = find_finished_run(out, info)
+        if finished is not None:
+            with progress("Cases", finished.counts.cases) as advance:
+                advance(finished.counts.cases)
+            return finished
         info = claim_run(out, info, bench.ids, on_notice)
         answered = read_log(out, identify_run(info), every_line=info.log_names_run, repair=True)
         ids = info.cases if info.cases is not None else tuple(bench.ids())
