@@ -109,6 +109,18 @@ def explain(
         ),
     ] = None,
     seed: SeedOption = 0,
+    device: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Device of a CLIP-style or chat model: cpu, cuda, cuda:1 or mps.",
+            show_default="cpu",
+        ),
+    ] = None,
+    batch_size: Annotated[
+        int,
+        typer.Option(min=1, metavar="N", help="Number of probes that a CLIP-style model gets at a time."),
+    ] = 16,
     images: ImagesOption = None,
     verify_images: VerifyImagesOption = True,
     engine: EngineOption = "local",
@@ -167,6 +179,8 @@ def explain(
         images=images,
         verify_images=verify_images,
         on_error=on_error,
+        device=device,
+        batch_size=batch_size,
         workers=workers,
         engine=engine,
         address=address,

@@ -164,7 +164,17 @@ def run(
         typer.Option("--trust-remote-code", help="Allow an hf: model to run the code that comes with it."),
     ] = False,
     device: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Device of an in-process model: cpu, cuda, cuda:1.")
+        str | None,
+        typer.Option(metavar="NAME", help="Device of an in-process model: cpu, cuda, cuda:1 or mps."),
+    ] = None,
+    batch_size: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Number of questions that an in-process model gets at a time.",
+            show_default="the model's own",
+        ),
     ] = None,
     images: ImagesOption = None,
     verify_images: VerifyImagesOption = True,
@@ -277,6 +287,7 @@ def run(
         accept_terms=accept_terms,
         trust_remote_code=trust_remote_code,
         device=device,
+        batch_size=batch_size,
         images=images,
         verify_images=verify_images,
     )

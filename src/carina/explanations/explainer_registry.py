@@ -25,7 +25,13 @@ _UNTRAINED_METHODS: Final = ("similarity", "occlusion")
 
 
 def open_explainer(
-    model: str | ModelName, method: str | None, options: Mapping[str, Any], *, bench: Benchmark, seed: int
+    model: str | ModelName,
+    method: str | None,
+    options: Mapping[str, Any],
+    *,
+    bench: Benchmark,
+    seed: int,
+    device: str | None = None,
 ) -> Explainer:
     """Open a model with a method that explains it.
 
@@ -36,16 +42,21 @@ def open_explainer(
         options: Options of the method.
         bench: Benchmark with the probes, from which `control/mean-region` learns.
         seed: Seed for methods and models that sample at random.
+        device: Device of torch for CLIP-style and chat models: cpu, cuda, cuda:1, mps; None for the CPU.
 
     Raises:
-        CarinaError: The model, the method or an option is unknown.
+        CarinaError: The model, the method or an option is unknown, or the device is not on this machine.
     """
     name = model if isinstance(model, ModelName) else parse_model_name(model, needs="maps")
     model = name.text
     if name.kind in KINDS:
-        return open_clip_or_ensemble(model, method, options, seed=seed)
+        return open_clip_or_ensemble(model, method, options, seed=seed, device=device)
     if name.kind == "hf":
-        return open_chat_explainer(model, method, options)
+        return open_chat_explainer(
+            model, method, {**({} if device is None else {"device": device}), **options}
+        )
+    if device not in (None, "cpu"):
+        raise CarinaError(f"{model}: runs on the CPU; leave the device {device!r} out")
     if name.kind.startswith(CONTROL):
         _check_method(model, method, name.kind.removeprefix(CONTROL))
         return _open_control(

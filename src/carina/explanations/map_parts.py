@@ -54,6 +54,10 @@ class MapOptions:
     """Largest number of probes, taken from each finding in turn; None for all."""
     verify_images: bool = True
     """Whether image files are compared with the checksums that their cases state."""
+    device: str | None = None
+    """Device of torch; None for the CPU."""
+    batch_size: int = BATCH
+    """Probes that are explained at a time; decides nothing but speed and memory."""
 
 
 @dataclass(frozen=True)
@@ -114,7 +118,12 @@ def make_maps(
     """
     name = model if isinstance(model, ModelName) else parse_model_name(model, needs="maps")
     explainer = explainer or open_explainer(
-        name, options.method, options.method_options, bench=bench, seed=options.seed
+        name,
+        options.method,
+        options.method_options,
+        bench=bench,
+        seed=options.seed,
+        device=options.device,
     )
     selected = select_probes(bench, options.limit)
     provenance = _provenance(bench, explainer, options, len(selected))
@@ -241,8 +250,9 @@ def _maps(task: _Task) -> Iterator[LocalisationMap]:
     explainer = _get_explainer(task)
     # In the order of the task, not of the file: neighbours share their prompts.
     by_id = {case.id: case for case in bench.pick(task.cases)}
-    for start in range(0, len(task.cases), BATCH):
-        cases = [by_id[name] for name in task.cases[start : start + BATCH]]
+    size = task.options.batch_size
+    for start in range(0, len(task.cases), size):
+        cases = [by_id[name] for name in task.cases[start : start + size]]
         for case, result in _explain_cases(explainer, bench, cases, task.on_error):
             yield _to_record(case, result)
 
@@ -322,6 +332,7 @@ def _get_explainer(task: _Task) -> Explainer:
             task.options.method_options,
             bench=_open_bench(task.bench, task.images, task.options.verify_images),
             seed=task.options.seed,
+            device=task.options.device,
         )
         _keep_open(*key, opened)
     return _EXPLAINERS[key]

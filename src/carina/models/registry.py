@@ -295,7 +295,7 @@ def open_model(
     Args:
         name: Name of the model, or the result of `parse_model_name`.
         needs: What the model must be able to do.
-        device: Device for torch or onnxruntime: cpu, cuda, cuda:1; None for the kind's own choice.
+        device: Device for torch or onnxruntime: cpu, cuda, cuda:1, mps; None for the kind's own choice.
         trust_remote_code: Whether code that comes with the weights may run.
         base_url: Address of the server of a served model; None for its provider's own.
         sampling: Temperature, longest answer and seed of a chat model.

@@ -58,6 +58,7 @@ def run(
     accept_terms: bool = False,
     trust_remote_code: bool = False,
     device: str | None = None,
+    batch_size: PositiveInt | None = None,
     images: Location | None = None,
     verify_images: bool = True,
     progress: Progress = no_progress,
@@ -101,7 +102,9 @@ def run(
         accept_terms: Confirm that the terms of restricted sources allow sending their data to the model's provider. Not
             needed for a function, which gets the data in this process.
         trust_remote_code: Whether code that comes with an `hf:` model may run.
-        device: Device of an in-process model: cpu, cuda, cuda:1.
+        device: Device of an in-process model: cpu, cuda, cuda:1 or mps.
+        batch_size: Number of questions that an in-process model gets at a time; None for the model's own. The answers
+            do not depend on it, up to rounding.
         images: Directory of the images, if they have moved.
         verify_images: Whether to compare every image file with the SHA-256 that its case states, when it is first
             opened. False saves reading each file once more, for very large sets; the run records it.
@@ -147,6 +150,7 @@ def run(
         accept_terms=accept_terms,
         trust_remote_code=trust_remote_code,
         device=device,
+        batch_size=batch_size,
         verify_images=verify_images,
     )
     return run_model(as_path(bench), name, as_path(out), options, progress=progress, notify=notify)
