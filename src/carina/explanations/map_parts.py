@@ -30,7 +30,7 @@ from carina.explanations.maps import (
 from carina.explanations.probe import make_probe, read_grey_pixels
 from carina.explanations.scoring import SCORES, SCORING, SUMMARY
 from carina.ground import PRESENT
-from carina.models import ModelName, parse_model_name
+from carina.models import ModelName
 from carina.store import OpenSet, PartInfo
 from carina.store.errors import CarinaError, MapsError
 from carina.store.workers import Engine, in_order
@@ -65,7 +65,7 @@ class _Task:
     bench: str
     images: str | None
     out: str
-    model: ModelName
+    model: str | ModelName
     options: MapOptions
     fingerprint: str
     index: int
@@ -116,9 +116,8 @@ def make_maps(
         progress: Called with the number of probes that are done.
         score: Called when the maps are complete, while no other process can write to the directory.
     """
-    name = model if isinstance(model, ModelName) else parse_model_name(model, needs="maps")
     explainer = explainer or open_explainer(
-        name,
+        model,
         options.method,
         options.method_options,
         bench=bench,
@@ -127,7 +126,7 @@ def make_maps(
     )
     selected = select_probes(bench, options.limit)
     provenance = _provenance(bench, explainer, options, len(selected))
-    _keep_open(provenance.fingerprint, name.text, options.method, explainer)
+    _keep_open(provenance.fingerprint, str(model), options.method, explainer)
     with create_maps(out, provenance, beside=(SKIPPED, SCORES, SUMMARY, SCORING)) as build:
         finished = build.finished()
         if finished is not None and finished.counts.maps == len(selected) and (out / SKIPPED).is_file():
@@ -139,7 +138,7 @@ def make_maps(
                 str(bench.directory.resolve()),
                 None if images is None else str(images.resolve()),
                 str(out.resolve()),
-                name,
+                model,
                 options,
                 provenance.fingerprint,
                 index,
@@ -324,7 +323,7 @@ def _keep_open(fingerprint: str, model: str, method: str | None, explainer: Expl
 
 def _get_explainer(task: _Task) -> Explainer:
     """The model of a task; each process opens it once."""
-    key = task.fingerprint, task.model.text, task.options.method
+    key = task.fingerprint, str(task.model), task.options.method
     if key not in _EXPLAINERS:
         opened = open_explainer(
             task.model,
