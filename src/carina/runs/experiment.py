@@ -221,7 +221,12 @@ def run_experiment(
 
 
 def is_experiment_file(path: Path) -> bool:
-    """Whether a path is that of a YAML file rather than of a benchmark."""
+    """Whether a path is that of a YAML file rather than of a benchmark.
+
+    Example:
+        >>> is_experiment_file(Path("experiment.yaml")), is_experiment_file(Path("bench"))
+        (True, False)
+    """
     return path.suffix.lower() in (".yaml", ".yml") and not path.is_dir()
 
 
