@@ -79,7 +79,8 @@ def batched(
     Example:
         >>> def answer_all(conversations):
         ...     return ["Answer: 1" for messages in conversations]
-        >>> run("bench", batched(answer_all, size=4), "runs/batched").counts.answered
+        >>> import carina
+        >>> carina.run("bench", batched(answer_all, size=4), "runs/batched").counts.answered
         82
     """
     if not callable(function):
