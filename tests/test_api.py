@@ -85,6 +85,8 @@ COMMANDS = commands()
 
 
 def _plain(default):
+    if isinstance(default, list) and len(default) == 1:  # of an option that may be repeated
+        default = default[0]
     return str(default) if isinstance(default, PurePath) else default or None
 
 
@@ -126,7 +128,7 @@ def test_every_public_name_is_documented(name):
 
 
 def test_results_have_a_path_a_table_and_a_form_for_notebooks():
-    for name in ("Benchmark", "MapRun", "Pages", "Report", "Run", "Studies"):
+    for name in ("Benchmark", "MapRun", "Pages", "Report", "Run", "RunSet", "Studies"):
         assert issubclass(getattr(carina, name), Result)
 
 

@@ -26,12 +26,13 @@ if TYPE_CHECKING:
     from carina.ground import build_ground
     from carina.maps import compare_profiles, convert_pickles, list_metrics, score_maps
     from carina.models.clip.convert import convert_checkpoint
+    from carina.models.function import Message, batched
     from carina.pages import Pages, show
     from carina.pages.report import Report, report
     from carina.pages.run_audit import audit
     from carina.percept import build_percept
     from carina.phantom import make_phantoms
-    from carina.runs import Run, estimate, open_run, run, show_prompt
+    from carina.runs import Run, RunSet, estimate, open_run, run, run_all, run_experiment, show_prompt
     from carina.sources import import_cases, import_studies, list_sources
     from carina.store.errors import CarinaError
     from carina.store.progress import progress_bar
@@ -45,14 +46,17 @@ _HOMES: Final = {
     "CarinaError": "store.errors",
     "Case": "cases",
     "MapRun": "explanations",
+    "Message": "models.function",
     "Pages": "pages",
     "Region": "studies",
     "Report": "pages.report",
     "Run": "runs",
+    "RunSet": "runs",
     "Studies": "studies",
     "Study": "studies",
     "Term": "studies.terms",
     "audit": "pages.run_audit",
+    "batched": "models.function",
     "build_ground": "ground",
     "build_percept": "percept",
     "build_trek": "trek",
@@ -78,6 +82,8 @@ _HOMES: Final = {
     "progress_bar": "store.progress",
     "report": "pages.report",
     "run": "runs",
+    "run_all": "runs",
+    "run_experiment": "runs",
     "score_maps": "maps",
     "show": "pages",
     "show_prompt": "runs",
@@ -89,15 +95,18 @@ __all__ = [
     "CarinaError",
     "Case",
     "MapRun",
+    "Message",
     "Pages",
     "Region",
     "Report",
     "Run",
+    "RunSet",
     "Studies",
     "Study",
     "Term",
     "__version__",
     "audit",
+    "batched",
     "build_ground",
     "build_percept",
     "build_trek",
@@ -123,6 +132,8 @@ __all__ = [
     "progress_bar",
     "report",
     "run",
+    "run_all",
+    "run_experiment",
     "score_maps",
     "show",
     "show_prompt",

@@ -255,3 +255,26 @@ def test_a_lone_surrogate_in_an_answer_does_not_end_a_run(bench, tmp_path, use_m
     use_model(Halved(bench))
     run(bench, tmp_path / "run", limit=2)
     assert run(bench, tmp_path / "run", limit=2).counts.complete == 2
+
+
+def test_the_batch_size_is_that_of_the_option_and_changes_no_answer(bench, tmp_path):
+    sizes = []
+
+    class Batched(Failing):
+        def answer(self, turns, images):
+            sizes.append(len(turns))
+            return super().answer(turns, images)
+
+    def opened(_name, **_options):
+        return Batched(bench)
+
+    tables = {}
+    for size in (None, 1, 7):
+        sizes.clear()
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr(shards, "open_model", opened)
+            shards._open_once.cache_clear()
+            tables[size] = timeless(run(bench, tmp_path / f"run-{size}", batch_size=size).rows())
+        assert max(sizes) == (size or Batched.batch)
+    shards._open_once.cache_clear()
+    assert tables[None] == tables[1] == tables[7]

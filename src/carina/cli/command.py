@@ -48,9 +48,9 @@ class Command(TyperCommand):
             record = param.get_help_record(ctx)
             if record is not None:
                 name = _argument_name(param) if param.param_type_name == "argument" else record[0]
-                # Typer puts the words that an option accepts in angle brackets.
+                # Typer puts the words that an option accepts in brackets.
                 rows[param.param_type_name].append(
-                    (re.sub("[<>]", "", name), _replace(_PLAIN_HELP, record[1]))
+                    (re.sub(r"[<>]|\blist\[|\]", "", name), _replace(_PLAIN_HELP, record[1]))
                 )
         for title, listed in (("Arguments", rows["argument"]), ("Options", rows["option"])):
             if listed:

@@ -59,6 +59,13 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     Console().print(table)
 
 
+def format_share(value: float | None, low: float | None = None, high: float | None = None) -> str:
+    """A share with three decimals and its interval; a dash where there is none."""
+    if value is None:
+        return "-"
+    return f"{value:.3f}" + ("" if low is None else f" ({low:.3f} to {high:.3f})")
+
+
 def progress(title: str, total: int | None, *, quiet: bool = False) -> AbstractContextManager[Advance]:
     """The progress display of a command, or none where it prints JSON."""
     return no_progress(title, total) if quiet else progress_bar(title, total)

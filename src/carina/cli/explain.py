@@ -3,12 +3,12 @@
 from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
 from carina.cli.command import Command
-from carina.cli.console import print_json, print_line, print_table, progress
+from carina.cli.console import format_share, print_json, print_line, print_table, progress
 from carina.cli.shared_options import (
     AddressOption,
     EngineOption,
@@ -109,6 +109,18 @@ def explain(
         ),
     ] = None,
     seed: SeedOption = 0,
+    device: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="Device of a CLIP-style or chat model: cpu, cuda, cuda:1 or mps.",
+            show_default="cpu",
+        ),
+    ] = None,
+    batch_size: Annotated[
+        int,
+        typer.Option(min=1, metavar="N", help="Number of probes that a CLIP-style model gets at a time."),
+    ] = 16,
     images: ImagesOption = None,
     verify_images: VerifyImagesOption = True,
     engine: EngineOption = "local",
@@ -167,6 +179,8 @@ def explain(
         images=images,
         verify_images=verify_images,
         on_error=on_error,
+        device=device,
+        batch_size=batch_size,
         workers=workers,
         engine=engine,
         address=address,
@@ -281,11 +295,8 @@ def _print_checks(checks: "Checks") -> None:
     print_table(("check", "mean", "n"), rows)
 
 
-def _figure(row: dict[str, object]) -> str:
-    value, low, high = row["value"], row["low"], row["high"]
-    if value is None:
-        return "-"
-    return f"{value:.3f}" + ("" if low is None else f" ({low:.3f} to {high:.3f})")
+def _figure(row: dict[str, Any]) -> str:
+    return format_share(row["value"], row["low"], row["high"])
 
 
 def _interval(interval: object) -> str:

@@ -1,5 +1,6 @@
 """`carina run`: evaluate a model on a benchmark, step by step."""
 
+from enum import StrEnum
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Final, Literal
@@ -9,10 +10,10 @@ import typer
 
 from carina.cli.command import Command
 from carina.cli.console import print_json, print_line, print_table, progress
+from carina.cli.run_scores import describe_scores, print_failures, print_scores
 from carina.cli.shared_options import (
     AcceptTermsOption,
     AddressOption,
-    BenchArgument,
     EngineOption,
     ImagesOption,
     JsonOption,
@@ -24,8 +25,21 @@ from carina.store.errors import CarinaError
 
 if TYPE_CHECKING:
     from carina.runs import Estimate, Run, ShownPrompt
+    from carina.runs.analysis.stage_scores import ScoreSummary
+    from carina.runs.options import HistoryName
 
 _EXTRA_BODY_EXAMPLE: Final = """expected an object, such as '{"min_p": 0.1}'"""
+
+
+class History(StrEnum):
+    """History policies; typer takes no literals for an option that may be repeated."""
+
+    OWN = "own"
+    GOLD = "gold"
+    HINT = "hint"
+    NONE = "none"
+    IMPLICIT = "implicit"
+    EXPLICIT = "explicit"
 
 
 def register(app: typer.Typer) -> None:
@@ -33,29 +47,40 @@ def register(app: typer.Typer) -> None:
 
 
 def run(
-    bench: BenchArgument,
+    context: typer.Context,
+    bench: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="BENCH",
+            help="Directory of a benchmark, or of several; or a YAML file that describes runs.",
+        ),
+    ],
     *,
     model: Annotated[
-        str,
-        typer.Option("--model", "-m", metavar="MODEL", help="Model to evaluate; see Models above."),
-    ],
+        list[str] | None,
+        typer.Option(
+            "--model", "-m", metavar="MODEL", help="Model to evaluate; see Models above. Repeat for several."
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
             "--out",
             "-o",
             metavar="RUN",
-            help="Directory to write the run to; not needed with --estimate and --show-prompt.",
+            help="Directory to write the run to; for several runs, the directory that holds theirs. Not needed with "
+            "--estimate and --show-prompt.",
         ),
     ] = None,
     history: Annotated[
-        Literal["own", "gold", "hint", "none", "implicit", "explicit"],
+        list[History],
         typer.Option(
             help="History policy, what earlier turns show: own (the model's answers), gold (wrong answers silently "
             "replaced by right ones), hint (the truth stated before the next question) or none. implicit and explicit "
-            "are CheXpercept's names for gold and hint at its four correction points."
+            "are CheXpercept's names for gold and hint at its four correction points. Repeat for several.",
+            show_default="own",
         ),
-    ] = "own",
+    ] = [History.OWN],  # noqa: B006 - typer makes a new list of it
     scope: Annotated[
         Literal["step", "stage"] | None,
         typer.Option(
@@ -257,7 +282,17 @@ def run(
         typer.Option("--trust-remote-code", help="Allow an hf: model to run the code that comes with it."),
     ] = False,
     device: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Device of an in-process model: cpu, cuda, cuda:1.")
+        str | None,
+        typer.Option(metavar="NAME", help="Device of an in-process model: cpu, cuda, cuda:1 or mps."),
+    ] = None,
+    batch_size: Annotated[
+        int | None,
+        typer.Option(
+            min=1,
+            metavar="N",
+            help="Number of questions that an in-process model gets at a time.",
+            show_default="the model's own",
+        ),
     ] = None,
     images: ImagesOption = None,
     verify_images: VerifyImagesOption = True,
@@ -290,12 +325,19 @@ def run(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Evaluate a model on a benchmark.
+    """Evaluate models on benchmarks, step by step.
 
     Every answer is kept. An interrupted run resumes with the same command, at the question where it stopped: no answer
     is asked for twice. Questions that could not be delivered to the model are listed, never counted as wrong, and
     asked again by the same command. A larger --limit or --sample-per-stratum, or none, extends a run by the cases that
     it lacks.
+
+    At the end, the scores by stage are printed: the numbers of `carina report`, beside chance and a blind baseline.
+    The blind baseline is a run of the same cases in a directory beside this run, by the same model with --blind or
+    else by builtin/majority; without such a run, it is the best constant answer to each kind of question.
+
+    With several benchmarks, models or histories, every combination is a run of its own in a directory below --out. A
+    run that fails does not stop the others. A YAML file describes the same, with options for single models.
 
     \b
     Models:
@@ -306,6 +348,7 @@ def run(
       openai-api/NAME/MODEL with --base-url URL           any server with the OpenAI API, such as vLLM
       hf:PATH or hf:HUB-ID                                model of transformers, in-process (extra torch)
       onnx:PATH                                           classifier of findings, in-process (extra onnx)
+      function:MODULE.NAME                                Python function of a module in the working directory
 
     \b
     An extra is installed with pip install 'carina[NAME]', in a clone with pip install -e '.[NAME]'.
@@ -317,15 +360,28 @@ def run(
       carina run percept --model openai/gpt-5 --system-prompt mine.txt --show-prompt
       carina run percept --model openai/gpt-5 --history gold --sample-per-stratum 20 -o runs/gpt-5-gold
       carina run trek --model openai-api/local/medgemma --base-url http://localhost:8000/v1 -o runs/medgemma
+      carina run percept trek --model openai/gpt-5 --model builtin/majority --history own --history gold -o runs
+      carina run experiment.yaml
     """
     from carina import runs
+    from carina.cli import run_several
+    from carina.runs.analysis.stage_scores import summarise_run
 
+    if len(bench) == 1 and runs.is_experiment_file(bench[0]):
+        run_several.run_file(context, bench[0], out, as_json=json)
+        return
+    if not model:
+        raise CarinaError("--model: missing; name the model to evaluate")
+    histories: list[HistoryName] = [one.value for one in history]
+    several = max(len(bench), len(model), len(histories)) > 1
     if show_prompt:
+        if several:
+            raise CarinaError("--show-prompt: expected one benchmark, one model and one history")
         shown = runs.show_prompt(
-            bench,
-            model,
+            bench[0],
+            model[0],
             case=case,
-            history=history,
+            history=histories[0],
             scope=scope,
             profile=profile,
             blind=blind,
@@ -345,10 +401,12 @@ def run(
         _print_prompt(shown, as_json=json)
         return
     if estimate:
+        if several:
+            raise CarinaError("--estimate: expected one benchmark, one model and one history")
         found = runs.estimate(
-            bench,
-            model,
-            history=history,
+            bench[0],
+            model[0],
+            history=histories[0],
             scope=scope,
             on_wrong=on_wrong,
             profile=profile,
@@ -376,11 +434,7 @@ def run(
         raise CarinaError(
             "--out: missing; name the directory of the run, or pass --estimate or --show-prompt"
         )
-    finished = runs.run(
-        bench,
-        model,
-        out,
-        history=history,
+    options: dict[str, Any] = dict(  # noqa: C408 - keywords of `carina.run`
         scope=scope,
         on_wrong=on_wrong,
         profile=profile,
@@ -417,12 +471,23 @@ def run(
         accept_terms=accept_terms,
         trust_remote_code=trust_remote_code,
         device=device,
+        batch_size=batch_size,
         images=images,
         verify_images=verify_images,
+    )
+    if several:
+        run_several.run_combinations(bench, model, histories, out, options, as_json=json)
+        return
+    finished = runs.run(
+        bench[0],
+        model[0],
+        out,
+        history=histories[0],
+        **options,
         progress=partial(progress, quiet=json),
         notify=lambda sentence: print_line(sentence, err=True),
     )
-    _print_run(finished, as_json=json)
+    _print_run(finished, summarise_run(finished.path, images), as_json=json)
 
 
 def _read_extra_body(text: str | None) -> dict[str, Any] | None:
@@ -453,10 +518,18 @@ def _print_estimate(found: "Estimate", *, as_json: bool) -> None:
         print_line(found.warning, fg=typer.colors.YELLOW, err=True)
 
 
-def _print_run(finished: "Run", *, as_json: bool) -> None:
+def _print_run(finished: "Run", summary: "ScoreSummary", *, as_json: bool) -> None:
     counts, failures = finished.counts, finished.failures
     if as_json:
-        print_json({"run": finished.path, "model": finished.info.model, "counts": counts, "failed": failures})
+        print_json(
+            {
+                "run": finished.path,
+                "model": finished.info.model,
+                "counts": counts,
+                "failed": failures,
+                **describe_scores(summary),
+            }
+        )
     else:
         print_line(finished.path)
         unparsed = sum(number for status, number in counts.statuses.items() if status != "ok")
@@ -466,7 +539,6 @@ def _print_run(finished: "Run", *, as_json: bool) -> None:
             + (f", {format_count(unparsed, 'answer')} could not be parsed" if unparsed else ""),
             err=True,
         )
-    if failures:
-        number = len({failure.case for failure in failures})
-        print_line(f"{format_count(number, 'case')} failed; repeat the command to ask again", err=True)
+        print_scores(summary)
+    if print_failures(failures):
         raise typer.Exit(1)

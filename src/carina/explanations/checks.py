@@ -22,7 +22,7 @@ from carina.explanations.maps import LocalisationMap, Maps
 from carina.explanations.probe import make_probe, read_grey_pixels
 from carina.explanations.sanity import Agreement, Order, compare_maps, randomise_weights
 from carina.explanations.scoring import write_table
-from carina.models import parse_model_name
+from carina.models import ModelName, parse_model_name
 from carina.models.clip.interface import PromptPair
 from carina.models.clip.kinds import KINDS
 from carina.models.clip.model_folder import list_checkpoints
@@ -108,13 +108,13 @@ class _Subject:
     random: Map
 
 
-def require_weights(model: str) -> None:
+def require_weights(model: str | ModelName) -> None:
     """Check that a model has weights and is one checkpoint, which the checks need.
 
     Raises:
         CarinaError: The model is not a single CLIP-style checkpoint.
     """
-    name = parse_model_name(model, needs="maps")
+    name = model if isinstance(model, ModelName) else parse_model_name(model, needs="maps")
     if name.kind not in KINDS:
         raise CarinaError(
             f"{model}: cannot be checked; checks need a CLIP-style model with weights, such as biomedclip:PATH"

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, replace
 from typing import Any, Final
 
@@ -28,6 +29,8 @@ class ClipExplainer:
     model: ClipModel
     explanation_method: Method
     options: Any
+    device: str = "cpu"
+    """Device of torch on which the model was opened."""
 
     @property
     def name(self) -> str:
@@ -45,6 +48,8 @@ class ClipExplainer:
             "grid": list(self.model.grid),
             "side": self.model.side,
             "options": asdict(self.options),
+            # Stated only where it is another: maps of other calls keep their fingerprints.
+            **({} if self.device == "cpu" else {"device": self.device}),
         }
 
     def explain(self, probes: Sequence[Probe]) -> list[MapResult]:
@@ -66,11 +71,14 @@ class ClipExplainer:
 
     def _explain_same_prompts(self, probes: Sequence[Probe], prompts: PromptPair) -> list[MapResult]:
         (torch,) = require("torch")
-        pixels = torch.stack([torch.from_numpy(self.model.prepare(probe.image)) for probe in probes])
-        maps = self.explanation_method.maps(self.model, pixels, prompts, self.options).numpy()
-        with torch.no_grad():
-            texts = self.model.encode_text(all_prompts(prompts))
-            scores = self.model.score(self.model.encode_image(pixels), texts)
+        prepared = [torch.from_numpy(self.model.prepare(probe.image)) for probe in probes]
+        # Within the device, tokens and whatever else a method makes are there too.
+        with nullcontext() if self.device == "cpu" else torch.device(self.device):
+            pixels = torch.stack(prepared).to(self.device)
+            maps = self.explanation_method.maps(self.model, pixels, prompts, self.options).cpu().numpy()
+            with torch.no_grad():
+                texts = self.model.encode_text(all_prompts(prompts))
+                scores = self.model.score(self.model.encode_image(pixels), texts).cpu()
         n_positive = len(prompts.positive)
         positive = combine_scores(scores[:, :n_positive], prompts.several).tolist()
         against = (
@@ -90,7 +98,13 @@ class ClipExplainer:
 
 
 def make_clip_explainer(
-    opened: ClipModel, model: str, method: str | None, options: Mapping[str, Any], *, seed: int
+    opened: ClipModel,
+    model: str,
+    method: str | None,
+    options: Mapping[str, Any],
+    *,
+    seed: int,
+    device: str | None = None,
 ) -> ClipExplainer:
     """Make an explainer of an opened model.
 
@@ -100,6 +114,7 @@ def make_clip_explainer(
         method: Name of the explanation method; None for the one that the model was published with.
         options: Options of the method by name.
         seed: Seed for methods that sample at random.
+        device: Device of torch on which the model was opened; None for the CPU.
 
     Raises:
         CarinaError: The method or an option is unknown, or the model lacks what the method needs.
@@ -108,10 +123,12 @@ def make_clip_explainer(
     registered = METHODS[name]
     published = native_options(model) if name == opened.native else {}
     parsed = registered.parse_options({**published, **options}, seed=seed)
-    missing_need = registered.find_missing_need(opened)
+    (torch,) = require("torch")
+    with torch.device(device or "cpu"):
+        missing_need = registered.find_missing_need(opened)
     if missing_need is not None:
         raise CarinaError(f"{opened.identity.name}: cannot be explained by {name}: {missing_need}")
-    return ClipExplainer(opened, registered, parsed)
+    return ClipExplainer(opened, registered, parsed, device or "cpu")
 
 
 # ---- several checkpoints --------------------------------------------------------------------------------------------
@@ -170,7 +187,7 @@ def _probability(result: MapResult) -> float:
 
 
 def open_clip_or_ensemble(
-    model: str, method: str | None, options: Mapping[str, Any], *, seed: int
+    model: str, method: str | None, options: Mapping[str, Any], *, seed: int, device: str | None = None
 ) -> Explainer:
     """Open a CLIP-style model by its name; all checkpoints where its folder holds several and the name has none.
 
@@ -178,8 +195,8 @@ def open_clip_or_ensemble(
         CarinaError: The checkpoints differ in their grid, or the method cannot explain the model.
     """
     members = tuple(
-        make_clip_explainer(checkpoint, model, method, options, seed=seed)
-        for checkpoint in open_ensemble(model)
+        make_clip_explainer(checkpoint, model, method, options, seed=seed, device=device)
+        for checkpoint in open_ensemble(model, device)
     )
     first = members[0].model
     for other in members[1:]:

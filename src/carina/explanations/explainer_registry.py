@@ -9,10 +9,12 @@ from carina.explanations.chat import open_chat_explainer
 from carina.explanations.clip import open_clip_or_ensemble
 from carina.explanations.controls import CONTROLS, Control, ControlOptions, collect_mean_regions
 from carina.explanations.explainer import Explainer
+from carina.explanations.function import FunctionExplainer
 from carina.explanations.methods._options import parse_options
 from carina.explanations.probe import read_probe_case
 from carina.models import ModelName, ModelOptions, model_kind, parse_model_name
 from carina.models.clip.kinds import KINDS
+from carina.models.function import FUNCTION, find_function
 from carina.models.registry import open_model
 from carina.store.errors import CarinaError
 from carina.studies import Region
@@ -23,32 +25,47 @@ _UNTRAINED_METHODS: Final = ("similarity", "occlusion")
 
 
 def open_explainer(
-    model: str, method: str | None, options: Mapping[str, Any], *, bench: Benchmark, seed: int
+    model: str | ModelName,
+    method: str | None,
+    options: Mapping[str, Any],
+    *,
+    bench: Benchmark,
+    seed: int,
+    device: str | None = None,
 ) -> Explainer:
     """Open a model with a method that explains it.
 
     Args:
         model: Name of a model that makes localisation maps: `control/NAME`, `builtin/untrained`, `builtin/asymmetry`,
-            `hf:PATH`, or a CLIP-style model such as `biovil:PATH`.
+            `hf:PATH`, or a CLIP-style model such as `biovil:PATH`; or the parsed name of a Python function.
         method: Name of the method; None for the model's own.
         options: Options of the method.
         bench: Benchmark with the probes, from which `control/mean-region` learns.
         seed: Seed for methods and models that sample at random.
+        device: Device of torch for CLIP-style and chat models: cpu, cuda, cuda:1, mps; None for the CPU.
 
     Raises:
-        CarinaError: The model, the method or an option is unknown.
+        CarinaError: The model, the method or an option is unknown, or the device is not on this machine.
     """
-    name = parse_model_name(model, needs="maps")
+    name = model if isinstance(model, ModelName) else parse_model_name(model, needs="maps")
+    model = name.text
     if name.kind in KINDS:
-        return open_clip_or_ensemble(model, method, options, seed=seed)
+        return open_clip_or_ensemble(model, method, options, seed=seed, device=device)
     if name.kind == "hf":
-        return open_chat_explainer(model, method, options)
+        return open_chat_explainer(
+            model, method, {**({} if device is None else {"device": device}), **options}
+        )
+    if device not in (None, "cpu"):
+        raise CarinaError(f"{model}: runs on the CPU; leave the device {device!r} out")
     if name.kind.startswith(CONTROL):
         _check_method(model, method, name.kind.removeprefix(CONTROL))
         return _open_control(
             name, bench, parse_options(ControlOptions, options, "controls", seed=seed), seed=seed
         )
     _refuse_options(model, options)
+    if name.kind == FUNCTION:
+        _check_method(model, method, FUNCTION)
+        return FunctionExplainer(find_function(name), name.name)
     if name.kind == "builtin/untrained":
         if (method or "similarity") not in _UNTRAINED_METHODS:
             raise CarinaError(f"{model}: unknown method {method!r}. Known: {', '.join(_UNTRAINED_METHODS)}.")

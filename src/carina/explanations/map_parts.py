@@ -30,6 +30,7 @@ from carina.explanations.maps import (
 from carina.explanations.probe import make_probe, read_grey_pixels
 from carina.explanations.scoring import SCORES, SCORING, SUMMARY
 from carina.ground import PRESENT
+from carina.models import ModelName
 from carina.store import OpenSet, PartInfo
 from carina.store.errors import CarinaError, MapsError
 from carina.store.workers import Engine, in_order
@@ -53,6 +54,10 @@ class MapOptions:
     """Largest number of probes, taken from each finding in turn; None for all."""
     verify_images: bool = True
     """Whether image files are compared with the checksums that their cases state."""
+    device: str | None = None
+    """Device of torch; None for the CPU."""
+    batch_size: int = BATCH
+    """Probes that are explained at a time; decides nothing but speed and memory."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +65,7 @@ class _Task:
     bench: str
     images: str | None
     out: str
-    model: str
+    model: str | ModelName
     options: MapOptions
     fingerprint: str
     index: int
@@ -79,7 +84,7 @@ class MapsWritten:
 
 def make_maps(
     bench: Benchmark,
-    model: str,
+    model: str | ModelName,
     out: Path,
     options: MapOptions,
     *,
@@ -99,7 +104,7 @@ def make_maps(
 
     Args:
         bench: Benchmark of probes.
-        model: Name of the model.
+        model: Name of the model, or its parsed name.
         out: Directory for the maps.
         options: Options that decide the maps, apart from benchmark and model.
         explainer: The opened model, where the caller has opened it already.
@@ -112,11 +117,16 @@ def make_maps(
         score: Called when the maps are complete, while no other process can write to the directory.
     """
     explainer = explainer or open_explainer(
-        model, options.method, options.method_options, bench=bench, seed=options.seed
+        model,
+        options.method,
+        options.method_options,
+        bench=bench,
+        seed=options.seed,
+        device=options.device,
     )
     selected = select_probes(bench, options.limit)
     provenance = _provenance(bench, explainer, options, len(selected))
-    _keep_open(provenance.fingerprint, model, options.method, explainer)
+    _keep_open(provenance.fingerprint, str(model), options.method, explainer)
     with create_maps(out, provenance, beside=(SKIPPED, SCORES, SUMMARY, SCORING)) as build:
         finished = build.finished()
         if finished is not None and finished.counts.maps == len(selected) and (out / SKIPPED).is_file():
@@ -239,8 +249,9 @@ def _maps(task: _Task) -> Iterator[LocalisationMap]:
     explainer = _get_explainer(task)
     # In the order of the task, not of the file: neighbours share their prompts.
     by_id = {case.id: case for case in bench.pick(task.cases)}
-    for start in range(0, len(task.cases), BATCH):
-        cases = [by_id[name] for name in task.cases[start : start + BATCH]]
+    size = task.options.batch_size
+    for start in range(0, len(task.cases), size):
+        cases = [by_id[name] for name in task.cases[start : start + size]]
         for case, result in _explain_cases(explainer, bench, cases, task.on_error):
             yield _to_record(case, result)
 
@@ -312,7 +323,7 @@ def _keep_open(fingerprint: str, model: str, method: str | None, explainer: Expl
 
 def _get_explainer(task: _Task) -> Explainer:
     """The model of a task; each process opens it once."""
-    key = task.fingerprint, task.model, task.options.method
+    key = task.fingerprint, str(task.model), task.options.method
     if key not in _EXPLAINERS:
         opened = open_explainer(
             task.model,
@@ -320,6 +331,7 @@ def _get_explainer(task: _Task) -> Explainer:
             task.options.method_options,
             bench=_open_bench(task.bench, task.images, task.options.verify_images),
             seed=task.options.seed,
+            device=task.options.device,
         )
         _keep_open(*key, opened)
     return _EXPLAINERS[key]

@@ -16,7 +16,15 @@ from carina.explanations.controls import CONTROLS
 from carina.explanations.explainer import Explainer
 from carina.explanations.explainer_registry import CONTROL, open_explainer
 from carina.explanations.faithfulness import FaithfulnessOptions
-from carina.explanations.map_parts import MapOptions, OnError, make_maps, require_present, select_probes
+from carina.explanations.function import MapFunction
+from carina.explanations.map_parts import (
+    BATCH,
+    MapOptions,
+    OnError,
+    make_maps,
+    require_present,
+    select_probes,
+)
 from carina.explanations.maps import Maps, open_maps
 from carina.explanations.methods._options import parse_options
 from carina.explanations.scoring import (
@@ -29,7 +37,8 @@ from carina.explanations.scoring import (
     score_map_run,
 )
 from carina.maps.profiles import find_profile
-from carina.models.registry import count_processes
+from carina.models.function import name_function
+from carina.models.registry import count_processes, parse_model_name
 from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.errors import CarinaError, MapsError
 from carina.store.progress import Progress, no_progress
@@ -124,9 +133,10 @@ def open_map_run(location: Location) -> MapRun:
 @check_arguments
 def explain(
     bench: Location,
-    model: str,
+    model: str | MapFunction,
     out: Location,
     *,
+    label: str | None = None,
     method: str | None = None,
     options: Mapping[str, Any] | None = None,
     profile: str = "carina",
@@ -139,6 +149,8 @@ def explain(
     images: Location | None = None,
     verify_images: bool = True,
     on_error: OnError = "skip",
+    device: str | None = None,
+    batch_size: PositiveInt = BATCH,
     workers: PositiveInt | None = None,
     engine: Engine = "local",
     address: str | None = None,
@@ -152,8 +164,11 @@ def explain(
     Args:
         bench: Benchmark made by `build_ground`.
         model: Model to explain: a CLIP-style model such as "biomedclip:PATH", a chat model "hf:PATH",
-            "builtin/asymmetry", "builtin/untrained", or "control/NAME".
+            "builtin/asymmetry", "builtin/untrained", or "control/NAME". Or a function that takes an image, an array of
+            8-bit grey values (height, width), and a phrase, and returns a map of the whole image as a 2-D array of any
+            size; or the map and a score, higher where the finding is more likely present.
         out: Directory to write the maps and scores to.
+        label: Name of a function in the run and in reports; None for its qualified name.
         method: Explanation method; None for the one that the model was published with.
         options: Options of the method by name.
         profile: Scoring profile: "carina", "chexlocalize", "medklip", "mavl", "radzero", "afloc", "torchray" or
@@ -168,7 +183,10 @@ def explain(
         verify_images: Whether to compare every image file with the SHA-256 that its case states, when it is first
             opened. False saves reading each file once more, for very large sets; the maps record it.
         on_error: "skip" or "stop" at a probe whose image cannot be read, or for which the model has no prompt.
-        workers: Number of processes; None for one per core.
+        device: Device of torch for CLIP-style and chat models: cpu, cuda, cuda:1 or mps; None for the CPU.
+        batch_size: Number of probes that a CLIP-style model gets at a time. The maps do not depend on it, up to
+            rounding.
+        workers: Number of processes; None for one per core, and for one on another device than the CPU.
         engine: Where the processes run: "local" (on this machine) or "ray" (on a Ray cluster).
         address: Address of a running Ray cluster, HOST:PORT, with engine "ray".
         progress: Progress display, such as `carina.progress_bar`; none by default.
@@ -189,23 +207,36 @@ def explain(
         raise CarinaError("address: needs engine 'ray', found another engine; set both or none")
     if check_options and checks is None:
         raise CarinaError("check_options: need checks; set the number of maps to check too")
+    if checks is not None and device not in (None, "cpu"):
+        raise CarinaError(f"device {device!r}: the checks run on the CPU; leave out the device or the checks")
     find_profile(profile)
+    name = name_function(model, label, needs="maps") or parse_model_name(str(model), needs="maps")
     if checks is not None:
-        require_weights(model)
+        require_weights(name)
     checking = parse_options(FaithfulnessOptions, check_options or {}, "checks", seed=seed)
     folder = image_directory(bench, images)
     opened = open_benchmark(as_path(bench), folder, verify_images=verify_images)
     if tune_on is not None:
         check_tuning(opened, tune_on)
-    directory, processes = as_path(out), count_processes(model, workers, engine)
+    if workers is None and device not in (None, "cpu"):
+        workers = 1  # as many copies of the model as cores would not fit on it
+    directory, processes = as_path(out), count_processes(name, workers, engine)
     map_options = MapOptions(
-        method=method, method_options=dict(options or {}), seed=seed, limit=limit, verify_images=verify_images
+        method=method,
+        method_options=dict(options or {}),
+        seed=seed,
+        limit=limit,
+        verify_images=verify_images,
+        device=device,
+        batch_size=batch_size,
     )
-    explainer = open_explainer(model, method, map_options.method_options, bench=opened, seed=seed)
+    explainer = open_explainer(
+        name, method, map_options.method_options, bench=opened, seed=seed, device=device
+    )
     probes = select_probes(opened, limit)
     opened.require_sound(probes)
     require_present(opened, probes)
-    names = CONTROLS if controls and not model.startswith(CONTROL) else ()
+    names = CONTROLS if controls and not name.kind.startswith(CONTROL) else ()
 
     def score() -> None:
         bar.close()
@@ -228,7 +259,7 @@ def explain(
         advance = bar.enter_context(progress("Maps", len(probes)))
         written = make_maps(
             opened,
-            model,
+            name,
             directory,
             map_options,
             explainer=explainer,

@@ -69,6 +69,8 @@ class ModelName:
     location: str = ""
     """Path, hub id or provider's name; empty for a model that comes with Carina."""
     capabilities: tuple[Capability, ...] = ()
+    function: Any = None
+    """The Python function that was given in the place of a name (`carina.models.function`)."""
 
     @property
     def is_served(self) -> bool:
@@ -305,7 +307,7 @@ def open_model(
     Args:
         name: Name of the model, or the result of `parse_model_name`.
         needs: What the model must be able to do.
-        device: Device for torch or onnxruntime: cpu, cuda, cuda:1; None for the kind's own choice.
+        device: Device for torch or onnxruntime: cpu, cuda, cuda:1, mps; None for the kind's own choice.
         trust_remote_code: Whether code that comes with the weights may run.
         base_url: Address of the server of a served model; None for its provider's own.
         sampling: Temperature, longest answer and seed of a chat model.
@@ -451,7 +453,7 @@ def _plural(kind: str) -> str:
     return f"models such as {kind}" if "/" in kind else f"{kind}: models"
 
 
-def count_processes(model: str, processes: int | None, engine: str = "local") -> int:
+def count_processes(model: str | ModelName, processes: int | None, engine: str = "local") -> int:
     """Number of processes that can run a model.
 
     Args:
@@ -460,22 +462,27 @@ def count_processes(model: str, processes: int | None, engine: str = "local") ->
         engine: "local" or "ray".
 
     Returns:
-        The number; 1 by default for a kind of model that the running script or notebook has registered, because other
-        processes do not know it.
+        The number; 1 by default for a Python function, and for a kind of model that the running script or notebook has
+        registered, because other processes do not know it.
 
     Raises:
-        CarinaError: Other processes are wanted for such a kind.
+        CarinaError: Other processes are wanted for such a model.
 
     Example:
         >>> count_processes("builtin/oracle", 4)
         4
     """
-    name = parse_model_name(model)
-    if getattr(MODELS[name.kind].open, "__module__", "") != "__main__":
+    name = model if isinstance(model, ModelName) else parse_model_name(model)
+    is_function = name.kind == "function"
+    if not is_function and getattr(MODELS[name.kind].open, "__module__", "") != "__main__":
         return processes or os.cpu_count() or 1
     if (processes or 1) > 1 or engine != "local":
+        if is_function:
+            raise CarinaError(
+                f"model {name.text!r}: a Python function runs in this process alone; use one local process"
+            )
         raise CarinaError(
-            f"model {model!r}: kind {name.kind!r} is registered by the running script, so other processes do not know "
-            "it. Use one local process, or put the kind into a module of an installed package with an entry point"
+            f"model {name.text!r}: kind {name.kind!r} is registered by the running script, so other processes do not "
+            "know it. Use one local process, or put the kind into a module of an installed package with an entry point"
         )
     return 1

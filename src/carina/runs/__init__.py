@@ -10,6 +10,7 @@ Run('runs/random', model='builtin/random', history='own', cases=18, answered='82
 from carina.runs.claim import read_info
 from carina.runs.cost import Estimate, estimate
 from carina.runs.evaluate import run
+from carina.runs.experiment import RunSet, is_experiment_file, run_all, run_experiment
 from carina.runs.in_process import InProcessModel
 from carina.runs.records import (
     STATUSES,
@@ -41,14 +42,18 @@ __all__ = [
     "Run",
     "RunCounts",
     "RunInfo",
+    "RunSet",
     "Scores",
     "ShownPrompt",
     "StepRow",
     "Turn",
     "Walk",
     "estimate",
+    "is_experiment_file",
     "open_run",
     "read_info",
     "run",
+    "run_all",
+    "run_experiment",
     "show_prompt",
 ]

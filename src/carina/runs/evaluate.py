@@ -8,11 +8,13 @@ from typing import Any, Literal
 from carina.cases import Benchmark, Case, open_benchmark
 from carina.models import ModelName, parse_model_name
 from carina.models.conversation import ReasoningEffort
+from carina.models.function import FUNCTION, BatchedFunction, ChatFunction, name_function
 from carina.models.registry import count_processes, refuse_request_options
 from carina.models.served.address import served_address
 from carina.runs.claim import claim_run, identify_run, write_info
 from carina.runs.examples import prepare_prompts
 from carina.runs.failures import describe_failures, refuse_without_answers
+from carina.runs.finished import find_finished_run
 from carina.runs.info import describe_run, start_call
 from carina.runs.log import Answered, read_log
 from carina.runs.options import HistoryName, RunOptions, make_options, make_request_options
@@ -36,9 +38,10 @@ Notify = Callable[[str], object]
 @check_arguments
 def run(
     bench: Location,
-    model: str,
+    model: str | ChatFunction | BatchedFunction,
     out: Location,
     *,
+    label: str | None = None,
     history: HistoryName = "own",
     scope: Scope | None = None,
     on_wrong: Literal["continue", "stop"] = "continue",
@@ -76,6 +79,7 @@ def run(
     accept_terms: bool = False,
     trust_remote_code: bool = False,
     device: str | None = None,
+    batch_size: PositiveInt | None = None,
     images: Location | None = None,
     verify_images: bool = True,
     progress: Progress = no_progress,
@@ -90,8 +94,10 @@ def run(
     Args:
         bench: Benchmark to ask.
         model: Name of the model: `builtin/reader`, `openai/gpt-5`, `openai-api/NAME/MODEL` with `base_url`, `hf:PATH`,
-            `onnx:PATH`.
+            `onnx:PATH`. Or a function that takes a list of `carina.Message` and returns the answer as text; it may be
+            async, or made by `carina.batched`.
         out: Directory to write the run to.
+        label: Name of a function in the run and in reports; None for its qualified name.
         history: What earlier turns show: "own" (the model's answers), "gold" (wrong answers replaced by right ones),
             "hint" (the truth stated before the next question) or "none". "implicit" and "explicit" are CheXpercept's
             names for gold and hint at its four correction points.
@@ -132,16 +138,19 @@ def run(
         examples_split: Draw examples from this split only; None for any.
         examples_per_protocol: Number of examples for the cases of each protocol.
         max_example_images: Largest number of images of the examples of a protocol.
-        connections: Number of conversations to hold with a served model at the same time.
+        connections: Number of conversations to hold with a served model or an async function at the same time.
         processes: Number of processes, for a model that runs in-process.
         engine: Where the processes run: "local" (on this machine) or "ray" (on a Ray cluster).
         address: Address of a running Ray cluster, HOST:PORT, with engine "ray".
         base_url: Address of the server for `openai-api/...`, such as "http://localhost:8000/v1".
         retries: Number of retries after a transport error.
         timeout: Seconds for one attempt at an answer.
-        accept_terms: Confirm that the terms of restricted sources allow sending their data to the model's provider.
+        accept_terms: Confirm that the terms of restricted sources allow sending their data to the model's provider. Not
+            needed for a function, which gets the data in this process.
         trust_remote_code: Whether code that comes with an `hf:` model may run.
-        device: Device of an in-process model: cpu, cuda, cuda:1.
+        device: Device of an in-process model: cpu, cuda, cuda:1 or mps.
+        batch_size: Number of questions that an in-process model gets at a time; None for the model's own. The answers
+            do not depend on it, up to rounding.
         images: Directory of the images, if they have moved.
         verify_images: Whether to compare every image file with the SHA-256 that its case states, when it is first
             opened. False saves reading each file once more, for very large sets; the run records it.
@@ -153,13 +162,14 @@ def run(
 
     Raises:
         CarinaError: The model, the benchmark or an option is wrong, the first request is not answered, no question at
-            all is answered, or the directory holds another run.
+            all is answered, the directory holds another run, or a function returned something other than text.
 
     Example:
         >>> answers = run("bench", "builtin/oracle", "runs/oracle")
         >>> answers.scores().get_column("accuracy").to_list()
         [1.0, 1.0, 1.0, 1.0]
     """
+    name = name_function(model, label, needs="chat") or parse_model_name(str(model), needs="chat")
     options = make_options(
         history=history,
         scope=scope,
@@ -201,7 +211,7 @@ def run(
             max_images=max_example_images,
         ),
         connections=connections,
-        processes=count_processes(model, processes, engine),
+        processes=count_processes(name, processes, engine),
         engine=engine,
         address=address,
         base_url=base_url,
@@ -210,14 +220,15 @@ def run(
         accept_terms=accept_terms,
         trust_remote_code=trust_remote_code,
         device=device,
+        batch_size=batch_size,
         verify_images=verify_images,
     )
-    return run_model(as_path(bench), model, as_path(out), options, progress=progress, notify=notify)
+    return run_model(as_path(bench), name, as_path(out), options, progress=progress, notify=notify)
 
 
 def run_model(
     benchmark: Path,
-    model: str,
+    model: str | ModelName,
     out: Path,
     options: RunOptions,
     *,
@@ -226,13 +237,18 @@ def run_model(
 ) -> Run:
     """As `run`, with the options as one record."""
     on_notice = notify or (lambda _sentence: None)
-    name = parse_model_name(model, needs="chat")
+    name = model if isinstance(model, ModelName) else parse_model_name(model, needs="chat")
     refuse_request_options(name, options.request)
     address = served_address(name.location, options.base_url) if name.is_served else None
     bench = open_benchmark(benchmark, options.images, verify_images=options.verify_images)
     options = prepare_prompts(bench, name, options)
     info = describe_run(bench, name, out, options)
     with lock_directory(out):
+        finished = find_finished_run(out, info)
+        if finished is not None:
+            with progress("Cases", finished.counts.cases) as advance:
+                advance(finished.counts.cases)
+            return finished
         info = claim_run(out, info, bench.ids, on_notice)
         answered = read_log(out, identify_run(info), every_line=info.log_names_run, repair=True)
         ids = info.cases if info.cases is not None else tuple(bench.ids())
@@ -260,7 +276,7 @@ def run_model(
                     on_notice=on_notice,
                 )
         finished = close_run(bench, out, info, ids, on_notice, prompts=options.prompts)
-    refuse_without_answers(model, finished.counts.answered, finished.failures)
+    refuse_without_answers(name.text, finished.counts.answered, finished.failures)
     for sentence in describe_failures(finished.failures):
         on_notice(sentence)
     return finished
@@ -291,6 +307,10 @@ def _ask(
             progress=progress,
             on_notice=on_notice,
         )
+    elif model.kind == FUNCTION:
+        from carina.runs.function import run_function  # noqa: PLC0415 - as above
+
+        run_function(bench, model, out, options, answered=answered, cases=cases, progress=progress)
     else:
         run_in_process(bench, model.text, out, options, answered=answered, cases=cases, progress=progress)
 

@@ -74,6 +74,7 @@ class RunOptions:
     accept_terms: bool = False
     trust_remote_code: bool = False
     device: str | None = None
+    batch_size: int | None = None
     images: Path | None = None
     verify_images: bool = True
 

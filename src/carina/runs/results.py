@@ -127,6 +127,25 @@ class Run(Result):
         ]
         return scores.insert_column(2, pl.Series("title", titles, pl.String))
 
+    def summary(self) -> pl.DataFrame:
+        """Scores by stage with intervals, beside chance and a blind baseline: the numbers of a report.
+
+        The blind baseline is looked for in the directories beside the run: a run of the same model on the same cases
+        with `blind=True`, else one of `builtin/majority`. Where there is none, it is the best constant answer to each
+        kind of question.
+
+        Returns:
+            One row per measure: `protocol`, `level` ("stage", "macro", "micro", "case", or "words" for free text),
+            `name` (number of the stage), `title`, `metric`, `value`, `low` and `high` (95% interval over patients),
+            `n`, `chance`, `blind`, and `blind_source` (what the blind baseline is).
+
+        Raises:
+            CarinaError: The run is not finished, or its benchmark is not where it was.
+        """
+        from carina.runs.analysis.stage_scores import summarise_run  # noqa: PLC0415 - it reads runs itself
+
+        return summarise_run(self._path).to_frame()
+
     @property
     def failures(self) -> tuple[Failure, ...]:
         """Cases that failed with an error; the same call of `run` asks them again."""

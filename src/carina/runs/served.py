@@ -7,13 +7,13 @@ processes each has its own share of the cases and its own log.
 import asyncio
 import gc
 import time
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from carina.cases import Benchmark, open_benchmark
 from carina.cases.messages import Message
@@ -46,6 +46,22 @@ _GIVE_UP_AFTER: Final = 20
 
 
 T = TypeVar("T")
+
+
+class ConversationOf(Protocol):
+    """One conversation with a model."""
+
+    async def answer(self, messages: Sequence[ChatMessage], schema: Mapping[str, Any] | None = None) -> Reply:
+        """The model's answer to the last of these messages, as JSON where there is a schema."""
+
+
+class ConversationModel(Protocol):
+    """A model that holds many conversations at a time, such as a `ServedModel`."""
+
+    def conversation(self, system: str) -> ConversationOf:
+        """Start a conversation."""
+
+    async def close(self) -> None: ...
 
 
 @dataclass(frozen=True)
@@ -97,7 +113,7 @@ def check_served(
     job = _make_job(bench, model, out, options)
     place = without_secrets(served_address(model, options.base_url)) or model
     with progress(f"First request to {place}", 1) as advance:
-        reply = _run_in_thread(
+        reply = run_in_thread(
             send_first_request(
                 job.open,
                 options.request,
@@ -129,8 +145,8 @@ def run_served(
         refused = _run_processes(job, bench.directory, cases, progress)
     else:
         with StepLog(log_path(out), identify_run(read_info(out))) as log:
-            refused = _run_in_thread(
-                _run_cases(job, bench, _OpenCases(bench, cases, answered, options), log, progress)
+            refused = run_in_thread(
+                _run_cases(job, bench, OpenCases(bench, cases, answered, options), log, progress)
             )
     if refused:
         on_notice(
@@ -145,7 +161,7 @@ def list_sources(bench: Benchmark, options: RunOptions) -> list[SourceInfo]:
     return [*bench.manifest.sources, *(examples.manifest.sources if examples is not None else ())]
 
 
-def _run_in_thread(work: Coroutine[Any, Any, T]) -> T:
+def run_in_thread(work: Coroutine[Any, Any, T]) -> T:
     """Run to the end in another thread; an interrupt of this one cancels the work, which keeps its answers.
 
     Ctrl-C is raised in the main thread, wherever it is: inside a task it would leave the other tasks of the event loop
@@ -176,14 +192,32 @@ def _run_in_thread(work: Coroutine[Any, Any, T]) -> T:
 
 
 async def _run_cases(
-    job: _Job, bench: Benchmark, open_cases: "_OpenCases", log: StepLog, progress: OnProgress
+    job: _Job, bench: Benchmark, open_cases: "OpenCases", log: StepLog, progress: OnProgress
 ) -> int:
     """Walk all cases; returns the number of answers whose token counts were refused."""
     options = job.options
-    served = job.open(options.request)
+    return await hold_conversations(
+        job.model, job.open(options.request), bench, open_cases, log, options=options, progress=progress
+    )
+
+
+async def hold_conversations(
+    name: str,
+    model: ConversationModel,
+    bench: Benchmark,
+    open_cases: "OpenCases",
+    log: StepLog,
+    *,
+    options: RunOptions,
+    progress: OnProgress,
+    give_up_after: int | None = _GIVE_UP_AFTER,
+) -> int:
+    """Walk all cases, `options.connections` at a time; returns how many answers had token counts that were refused."""
     images = open_images(bench, options)
     commits = Commits(log)
-    runner = _Runner(job, served, images, commits, progress)
+    runner = _Runner(
+        name, model, options, images=images, commits=commits, progress=progress, give_up_after=give_up_after
+    )
     # The garbage collector would go through the objects of the providers' packages again and again: a tenth of a turn.
     gc.freeze()
     try:
@@ -196,7 +230,7 @@ async def _run_cases(
     finally:
         gc.unfreeze()
         await commits.close()
-        await served.close()
+        await model.close()
     return runner.refused_usages
 
 
@@ -207,7 +241,7 @@ def _first(failed: BaseExceptionGroup[BaseException]) -> BaseException:
     return _first(first) if isinstance(first, BaseExceptionGroup) else first
 
 
-class _OpenCases:
+class OpenCases:
     """The walks of the cases to run, each at its first open question."""
 
     def __init__(
@@ -227,26 +261,30 @@ class _Runner:
 
     def __init__(
         self,
-        job: _Job,
-        served: ServedModel,
+        model: str,
+        served: ConversationModel,
+        options: RunOptions,
+        *,
         images: CaseImages,
         commits: Commits,
         progress: OnProgress,
+        give_up_after: int | None,
     ) -> None:
-        self._model = job.model
-        self._image_detail = job.options.prompts.image_detail
-        self._examples = ExampleMessages(images, job.options.prompts.image_detail)
+        self._model = model
+        self._image_detail = options.prompts.image_detail
+        self._examples = ExampleMessages(images, options.prompts.image_detail)
         self._served = served
         self._images = images
         self._commits = commits
         self._progress = progress
-        self._is_structured = job.options.request.structured
+        self._is_structured = options.request.structured
         self._failed = 0
         self._has_answer = False
+        self._give_up_after = give_up_after
         self.refused_usages = 0
         """Answers whose token counts made no sense."""
 
-    async def work(self, open_cases: _OpenCases) -> None:
+    async def work(self, open_cases: OpenCases) -> None:
         while (walk := await open_cases.next()) is not None:
             await self._walk(walk)
             self._progress(ProgressCount(cases=1))
@@ -282,7 +320,7 @@ class _Runner:
     def _count_failures(self, reply: Reply) -> None:
         self._has_answer |= reply.error is None
         self._failed = 0 if reply.error is None else self._failed + 1
-        if self._failed >= _GIVE_UP_AFTER:
+        if self._give_up_after is not None and self._failed >= self._give_up_after:
             kind = CarinaError if self._has_answer else NothingAnsweredError
             raise kind(
                 f"model {self._model!r}: {self._failed} turns in a row failed, the last with {reply.error}"
@@ -361,7 +399,7 @@ def _run_worker(job: _Job, directory: Path, share: tuple[int, tuple[str, ...]]) 
         bench = open_benchmark(
             directory, job.options.images, verify=False, verify_images=job.options.verify_images
         )
-        open_cases = _OpenCases(bench, cases, read_log(job.out), job.options)
+        open_cases = OpenCases(bench, cases, read_log(job.out), job.options)
         with StepLog(log_path(job.out, place), identify_run(read_info(job.out))) as log:
             return asyncio.run(_run_cases(job, bench, open_cases, log, send_message))
     except CarinaError as error:

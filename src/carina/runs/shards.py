@@ -108,4 +108,6 @@ def _open_once(bench: Path, model: str, options: RunOptions) -> InProcessModel:
         seed=options.seed,
         benchmark=open_benchmark(bench, options.images, verify=False, verify_images=options.verify_images),
     )
+    if options.batch_size is not None:
+        opened.batch = options.batch_size
     return opened

@@ -59,7 +59,7 @@ class Strict:
         if value is None:
             del tensors[key]
         with self.monkeypatch.context() as patched:
-            patched.setattr(Weights, "read", lambda files: Weights(files[0], tensors))
+            patched.setattr(Weights, "read", lambda files, _device: Weights(files[0], tensors))
             with pytest.raises(CarinaError) as caught:
                 open_clip_model(self.name)
         return str(caught.value)

@@ -72,7 +72,8 @@ class Masks:
         self.cell = math.ceil(side / options.cells)
         number = options.cells
         kept = rng(options.seed, "rise", "cells").random((options.masks, number, number)) < options.share
-        self.kept = torch.from_numpy(kept).float()
+        # On the default device, as everything else that the method makes.
+        self.kept = torch.tensor(kept, dtype=torch.float32)
         self.shifts = rng(options.seed, "rise", "shifts").integers(0, self.cell, (options.masks, 2))
         self.enlarged = (number + 1) * self.cell
 

@@ -64,4 +64,4 @@ def smooth_maps(maps: Tensor, sigma: float) -> Tensor:
     """Smooth maps by a Gaussian, truncated at four sigmas, with maps mirrored at their edges, as hi-ml does."""
     if sigma == 0:
         return maps
-    return torch.from_numpy(gaussian_filter(maps.numpy(), (0, sigma, sigma)))
+    return torch.from_numpy(gaussian_filter(maps.cpu().numpy(), (0, sigma, sigma))).to(maps.device)

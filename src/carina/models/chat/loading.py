@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
+from carina.models.device import select_device
 from carina.models.extra import require
 from carina.models.weights import CONFIG, WEIGHTS, Checkpoint
 from carina.store.errors import CarinaError
@@ -77,7 +78,7 @@ def load_model(
     name, path = find_model_folder(named)
     checkpoint = Checkpoint.of(path)
     checkpoint.check_settings()
-    where = _select_device(torch, device)
+    where = select_device(torch, device)
     if dtype is not None and dtype not in _DTYPES:
         raise CarinaError(f"dtype {dtype!r}: unknown; known are {', '.join(_DTYPES)}")
     if not trust_remote_code:
@@ -125,19 +126,6 @@ def find_model_folder(named: str) -> tuple[str, Path]:
             f"hf:{named}: neither a folder nor among the downloads in {hub.constants.HF_HUB_CACHE}; "
             f"get it with: hf download {named}"
         ) from None
-
-
-def _select_device(torch: Any, device: str | None) -> Any:  # noqa: ANN401 - torch is not there for everybody
-    if device is None:
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        where = torch.device(device)
-    except RuntimeError:
-        raise CarinaError(f"device {device!r}: unknown; expected cpu, cuda, cuda:1 or mps") from None
-    available = {"cpu": True, "cuda": torch.cuda.is_available(), "mps": torch.backends.mps.is_available()}
-    if not available.get(where.type, False):
-        raise CarinaError(f"device {device!r}: not on this machine, or torch was built without it")
-    return where
 
 
 def _refuse_code(transformers: Any, checkpoint: Checkpoint) -> None:  # noqa: ANN401

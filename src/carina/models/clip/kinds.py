@@ -13,6 +13,7 @@ from typing import Final, cast
 
 from carina.models.clip.interface import ClipModel
 from carina.models.clip.model_folder import TEXT, ModelFolder, list_checkpoints
+from carina.models.device import select_device
 from carina.models.extra import check, require
 from carina.models.registry import ModelIdentity, ModelName, ModelOptions, model_kind, parse_model_name
 from carina.models.weights import Checkpoint
@@ -116,19 +117,19 @@ KINDS: Final[dict[str, ClipKind]] = {
 }
 
 
-def open_clip_model(name: str) -> ClipModel:
-    """Open the model of a name such as "chexzero:weights/chexzero"; on the CPU, in single precision."""
-    return _open_checkpoint(*_split_name(name))
+def open_clip_model(name: str, device: str | None = None) -> ClipModel:
+    """Open the model of a name such as "chexzero:weights/chexzero", in single precision; on the CPU by default."""
+    return _open_checkpoint(*_split_name(name), device)
 
 
-def open_ensemble(name: str) -> tuple[ClipModel, ...]:
+def open_ensemble(name: str, device: str | None = None) -> tuple[ClipModel, ...]:
     """Open a model for every weight file of a folder, in the order of their names; CheXzero is published as several.
 
     A folder that holds one model gives that model alone.
     """
     kind, path = _split_name(name)
     files = list_checkpoints(path)
-    return tuple(_open_checkpoint(kind, file) for file in files) if files else (_open_checkpoint(kind, path),)
+    return tuple(_open_checkpoint(kind, file, device) for file in files or (path,))
 
 
 def native_options(name: str) -> Mapping[str, str | float]:
@@ -154,15 +155,17 @@ def _find_folder(kind: str, path: Path) -> ModelFolder:
     return replace(folder, checkpoint=Checkpoint(folder.path, (*folder.checkpoint.files, folder.path / TEXT)))
 
 
-def _open_checkpoint(kind: str, path: Path) -> ClipModel:
+def _open_checkpoint(kind: str, path: Path, device: str | None) -> ClipModel:
     folder = _find_folder(kind, path)
-    check("torch", "transformers")
+    torch, _ = require("torch", "transformers")
+    where = select_device(torch, device, default="cpu")
     package = __name__.rpartition(".")[0]
-    weights = importlib.import_module(f"{package}.state_dict").Weights.read(folder.checkpoint.files)
+    weights = importlib.import_module(f"{package}.state_dict").Weights.read(folder.checkpoint.files, where)
     module, _, function = KINDS[kind].opened_by.partition(":")
     open_model = getattr(importlib.import_module(f"{package}.{module}"), function)
     try:
-        with _without_warnings():
+        # Within the device, every layer and every buffer is made there.
+        with _without_warnings(), where:
             return cast(ClipModel, open_model(folder, weights))
     except (CarinaError, KeyboardInterrupt):
         raise
@@ -185,9 +188,9 @@ def _without_warnings() -> Iterator[None]:
         logging.set_verbosity(before)
 
 
-def _open(name: ModelName, _options: ModelOptions) -> ClipModel:
+def _open(name: ModelName, options: ModelOptions) -> ClipModel:
     """CLIP-style model: scores images against texts."""
-    return _open_checkpoint(name.kind, name.path)
+    return _open_checkpoint(name.kind, name.path, options.device)
 
 
 def _identify(name: ModelName) -> ModelIdentity:

@@ -56,12 +56,12 @@ class Weights:
     _used: set[str] = field(default_factory=set)
 
     @classmethod
-    def read(cls, files: Sequence[Path]) -> Self:
-        """Read all tensors of the files of one checkpoint."""
+    def read(cls, files: Sequence[Path], device: torch.device | str = "cpu") -> Self:
+        """Read all tensors of the files of one checkpoint to a device."""
         tensors: dict[str, Tensor] = {}
         for file in files:
             try:
-                tensors |= load_file(file)
+                tensors |= load_file(file, device=str(device))
             except (SafetensorError, OSError) as error:
                 raise CarinaError(f"{file}: not readable as safetensors: {error}") from error
         return cls(files[0] if len(files) == 1 else files[0].parent, tensors)
