@@ -154,7 +154,7 @@ def show_prompt(
         CarinaError: The case, the model or an option is wrong, or an image is missing.
 
     Example:
-        >>> show_prompt("bench", "openai/gpt-5", prompt_style="answer").messages[0].text[-26:]
+        >>> show_prompt("bench", "openai/gpt-5", prompt_style="answer").messages[0].text[-25:]
         'line of the answer alone.'
     """
     name = parse_model_name(model, needs="chat")

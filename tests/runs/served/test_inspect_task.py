@@ -15,6 +15,7 @@ from tests.runs.served.scripted_model import serving_model
 from carina.runs import open_run, read_info
 from carina.runs.evaluate import run_model
 from carina.runs.options import RunOptions
+from carina.runs.prompts import style_text
 from carina.store.errors import CarinaError
 
 NAMES = [case.id for case in CASES]
@@ -25,8 +26,9 @@ import json, shutil, sys
 from inspect_ai import eval as inspect_eval
 from carina.runs.inspect_task import trek
 bench, url, run, logs, model = sys.argv[1:]
+OTHERS = {"log_images": True, "prompt_style": "answer", "image_order": "after", "image_detail": "low"}
 notices = []
-for number, arguments in enumerate([{"out": run}, {"out": run}, {"log_images": True}]):
+for number, arguments in enumerate([{"out": run}, {"out": run}, OTHERS]):
     (log,) = inspect_eval(trek(bench=bench, **arguments), model=model, model_base_url=url, max_retries=0,
                           log_dir=logs, display="none")
     shutil.copytree(run, f"{run}-{number}")
@@ -91,6 +93,18 @@ def test_a_repeated_task_asks_only_open_questions(evaluated):
     assert second["scores"]["stage 3"]["n"] == 4
     # Once for the first two together, once for the third, which keeps nothing.
     assert scripted.answered == {(case.id, number): 2 for case in TREK for number in range(len(case.steps))}
+
+
+def test_a_task_takes_the_prompts_of_a_user(evaluated):
+    added = style_text("trek", "answer")
+    asked = [one.body["messages"] for one in evaluated[2].service.asked]
+    own = [one for one in asked if one[0]["content"].endswith(added)]
+    assert 0 < len(own) < len(asked)
+    for messages in asked:
+        kinds = [part["type"] for part in messages[1]["content"]]
+        assert kinds == (["text", "image_url"] if messages in own else ["image_url", "text"])
+        (image,) = [part["image_url"] for part in messages[1]["content"] if part["type"] == "image_url"]
+        assert image["detail"] == ("low" if messages in own else "auto")
 
 
 def test_images_are_logged_only_on_request(evaluated):
