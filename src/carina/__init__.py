@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from carina.maps import compare_profiles, convert_pickles, list_metrics, score_maps
     from carina.models.clip.convert import convert_checkpoint
     from carina.pages import Pages, show
-    from carina.pages.report import Report, report
+    from carina.pages.report import Report, open_report, report
     from carina.pages.run_audit import audit
     from carina.percept import build_percept
     from carina.phantom import make_phantoms
@@ -73,6 +73,7 @@ _HOMES: Final = {
     "make_phantoms": "phantom",
     "open_benchmark": "cases",
     "open_map_run": "explanations",
+    "open_report": "pages.report",
     "open_run": "runs",
     "open_studies": "studies",
     "progress_bar": "store.progress",
@@ -117,6 +118,7 @@ __all__ = [
     "make_phantoms",
     "open_benchmark",
     "open_map_run",
+    "open_report",
     "open_run",
     "open_studies",
     "progress_bar",
