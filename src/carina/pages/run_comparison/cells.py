@@ -15,7 +15,7 @@ _LONG_WORD: Final = 24
 """Letters from which a word may be broken after a slash; shorter ones, such as builtin/asymmetry, stay whole."""
 MOST_COLUMNS: Final = 12
 """Columns of one part of a table."""
-_MOST_WIDE_COLUMNS: Final = 8
+_MOST_WIDE_COLUMNS: Final = 7
 _BREAK: Final = Markup("/<wbr>")
 
 
