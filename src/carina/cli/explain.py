@@ -131,6 +131,8 @@ def explain(
       hf:PATH             chat model, LLaVA or Gemma 3; needs carina[torch]
       builtin/untrained   random weights: what a method shows without a trained model
       builtin/asymmetry   differences between the two sides of the chest
+      files:DIR           maps that others made: .npy, .npz, .png or .tif, named <image>_<finding>_map;
+                          options geometry=HOW (as for score-maps) and index=FILE.csv (image, finding, map)
       control/NAME        uniform, centre, lungs, mean-region, random, oracle
 
     \b

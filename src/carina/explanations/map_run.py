@@ -152,7 +152,7 @@ def explain(
     Args:
         bench: Benchmark made by `build_ground`.
         model: Model to explain: a CLIP-style model such as "biomedclip:PATH", a chat model "hf:PATH",
-            "builtin/asymmetry", "builtin/untrained", or "control/NAME".
+            "builtin/asymmetry", "builtin/untrained", "files:DIR" for maps that others made, or "control/NAME".
         out: Directory to write the maps and scores to.
         method: Explanation method; None for the one that the model was published with.
         options: Options of the method by name.

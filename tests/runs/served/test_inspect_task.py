@@ -124,7 +124,8 @@ def test_a_repeated_task_asks_only_open_questions(evaluated):
     assert {row.state for row in open_run(folder / "run-1").rows()} == {"answered"}
     assert second["scores"]["stage 3"]["n"] == 4
     # Once for the first two together, once for the third, which keeps nothing.
-    assert scripted.answered == {(case.id, number): 2 for case in TREK for number in range(len(case.steps))}
+    answered = {place: count for place, count in scripted.answered.items() if place[0].startswith("talk")}
+    assert answered == {(case.id, number): 2 for case in TREK for number in range(len(case.steps))}
 
 
 def test_images_are_logged_only_on_request(evaluated):
