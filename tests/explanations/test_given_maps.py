@@ -90,13 +90,13 @@ def test_an_index_names_maps_whose_files_have_other_names(made, tmp_path):
         name = f"{Path(case.images[0].key).stem}_{case.target.replace(' ', '_')}_map.npz"
         (tmp_path / "numbered" / f"{number}.npz").write_bytes((made / "files" / name).read_bytes())
         rows.append(f"{case.images[0].key},{case.target},{number}.npz")
-    index = tmp_path / "index.csv"
+    index = tmp_path / "numbered" / "index.csv"
     index.write_text("\n".join(rows))
-    options = {"geometry": "whole", "index": str(index)}
+    options = {"geometry": "whole"}
     run = explain(
         made / "probes", f"files:{tmp_path / 'numbered'}", tmp_path / "run", options=options, workers=1
     )
-    assert run.to_frame().height == len(rows) - 1
+    assert len(run.maps) == len(rows) - 1
     for text, message in (
         ("image,finding\na,b\n", "columns image, finding, map"),
         ("image,finding,map\na,b,nothing.npy\n", "line 2: 'nothing.npy' is not in"),

@@ -132,7 +132,7 @@ def explain(
       builtin/untrained   random weights: what a method shows without a trained model
       builtin/asymmetry   differences between the two sides of the chest
       files:DIR           maps that others made: .npy, .npz, .png or .tif, named <image>_<finding>_map;
-                          options geometry=HOW (as for score-maps) and index=FILE.csv (image, finding, map)
+                          or listed in its index.csv; option geometry=HOW, as for score-maps
       control/NAME        uniform, centre, lungs, mean-region, random, oracle
 
     \b

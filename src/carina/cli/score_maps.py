@@ -23,15 +23,17 @@ Maps = Annotated[
     typer.Option(
         "--maps",
         metavar="DIR",
-        help="Directory of maps, .npy, .npz, .png or .tif, named <image>_<finding>_map or <image>.",
+        help="Directory of maps, .npy, .npz, .png or .tif, named <image>_<finding>_map or <image>, or listed in its "
+        "index.csv (image, finding, map).",
     ),
 ]
 RegionFile = Annotated[
     Path,
     typer.Option(
         "--regions",
-        metavar="FILE",
-        help="File of regions: CheXlocalize's segmentations or annotations, or COCO's JSON.",
+        metavar="PATH",
+        help="Regions: CheXlocalize's segmentations or annotations, COCO's JSON, or a directory of masks "
+        "FINDING/IMAGE.png, which its index.csv (image, finding, mask) may list.",
     ),
 ]
 Geometry = Annotated[

@@ -12,16 +12,15 @@ from typing import Any, Final
 
 from carina.cases import Benchmark
 from carina.explanations.explainer import MapResult, Probe
+from carina.maps.index_files import INDEX, read_index
 from carina.maps.map_files import SUFFIXES, frame_of_map, read_map
 from carina.models import ModelName
 from carina.models.fingerprint import fingerprint_of
 from carina.models.frame import Frame
-from carina.store.documents import read_csv
 from carina.store.errors import CarinaError
 
 KIND: Final = "files"
 METHOD: Final = "given"
-_COLUMNS: Final = ("image", "finding", "map")
 _END: Final = "_map"
 
 
@@ -31,8 +30,6 @@ class MapFileOptions:
 
     geometry: str | None = None
     """How a map lies on its image, as for `carina score-maps`; None where maps have the size of their image."""
-    index: str | None = None
-    """CSV with the columns image, finding and map; None where files are named after image and finding."""
 
 
 @dataclass(frozen=True)
@@ -94,12 +91,12 @@ def open_given_maps(name: ModelName, options: MapFileOptions, bench: Benchmark) 
     if not paths:
         raise CarinaError(f"{directory}: expected maps ({', '.join(SUFFIXES)}), found none")
     images = _name_images(bench)
-    index = None if options.index is None else Path(options.index)
-    files = _match_names(paths, images, bench) if index is None else _read_index(index, directory)
+    index = directory / INDEX
+    files = read_index(directory, "map") if index.is_file() else _match_names(paths, images, bench)
     return GivenMaps(
         name=name.name,
         geometry=options.geometry,
-        checksum=fingerprint_of([*paths, *([] if index is None else [index])]),
+        checksum=fingerprint_of([*paths, index]),
         files=files,
         images=images,
     )
@@ -146,21 +143,3 @@ def _match_names(
         if own:
             found[key] = paths[0].parent / own[0]
     return found
-
-
-def _read_index(index: Path, directory: Path) -> dict[tuple[str, str], Path]:
-    rows = read_csv(index)
-    if not rows or not set(_COLUMNS) <= set(rows[0]):
-        raise CarinaError(f"{index}: expected the columns {', '.join(_COLUMNS)}")
-    files: dict[tuple[str, str], Path] = {}
-    for number, row in enumerate(rows, start=2):
-        key = row["image"], row["finding"]
-        if key in files:
-            raise CarinaError(
-                f"{index}, line {number}: image {key[0]!r} and finding {key[1]!r} have two maps"
-            )
-        path = directory / row["map"]
-        if not path.is_file():
-            raise CarinaError(f"{index}, line {number}: {row['map']!r} is not in {directory}")
-        files[key] = path
-    return files
