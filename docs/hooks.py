@@ -1,7 +1,8 @@
 """What the documentation takes from the code, so that it cannot go stale.
 
-A page asks for a piece with a line `<!-- carina: NAME -->`; `PIECES` lists the names. The piece follows in the page
-itself, up to a line `<!-- end -->`, so that the page is complete wherever it is read:
+A page asks for a piece with a line `<!-- carina: NAME -->`; `PIECES` lists the names. `<!-- carina: api MODULE -->`
+asks for the public names of a module, or for a function or class. The piece follows in the page itself, up to a line
+`<!-- end -->`, so that the page is complete wherever it is read:
 
     python docs/hooks.py          writes all pieces into the pages anew
     python docs/hooks.py --check  lists pages with other pieces; exit code 1 where there are any
@@ -46,19 +47,25 @@ from carina.studies.terms import (
 )
 
 sys.path.insert(0, str(Path(__file__).parent))
+from api_pages import describe_api
 from meanings import MEANINGS
 
 _MARK = re.compile(
-    r"^<!-- carina: ([a-z-]+) -->\n(?:(?:(?!^<!-- carina:).)*?^<!-- end -->$\n?)?", re.MULTILINE | re.DOTALL
+    r"^<!-- carina: ([a-z-]+)(?: ([\w.]+))? -->\n(?:(?:(?!^<!-- carina:).)*?^<!-- end -->$\n?)?",
+    re.MULTILINE | re.DOTALL,
 )
 DOCS = Path(__file__).parent
 
 
 def fill_page(markdown: str) -> str:
     """A page with the pieces that it asks for."""
-    return _MARK.sub(
-        lambda mark: f"<!-- carina: {mark[1]} -->\n\n{PIECES[mark[1]]().strip()}\n\n<!-- end -->\n", markdown
-    )
+    return _MARK.sub(_fill, markdown)
+
+
+def _fill(mark: re.Match[str]) -> str:
+    name, about = mark.groups()
+    piece = PIECES[name]() if about is None else describe_api(about)
+    return f"<!-- carina: {' '.join(filter(None, (name, about)))} -->\n\n{piece.strip()}\n\n<!-- end -->\n"
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:
