@@ -388,8 +388,8 @@ def open_report(directory: Location) -> Report:
         CarinaError: The directory holds no report, or a table of it cannot be read.
 
     Example:
-        >>> results = open_report("report").to_frame()
-        >>> results.select("model", "stage_name", "estimate").height > 0
+        >>> compared = report(["runs/reader"], "report")
+        >>> open_report("report").to_frame().equals(compared.to_frame())
         True
     """
     path = as_path(directory)
