@@ -320,7 +320,7 @@ def test_an_index_names_images_and_findings_that_cannot_be_names_of_files(files:
     assert result.exit_code == 0, result.output
     lines = [line.split("\t") for line in result.stdout.splitlines()]
     assert lines[1][1:3] + lines[1][4:5] == ["all (micro)", "0.333", "4"]
-    assert lines[2][1] == "edema: mild/severe"
+    assert "edema: mild/severe" in [line[1] for line in lines]
     assert "1 maps have no image among the regions: nobody_Edema_map.npy" in result.stderr
 
 
@@ -354,11 +354,11 @@ def test_the_headline_is_printed_first_and_everything_on_request(files: Path) ->
     heads = [[line.split("\t")[:2] for line in one.stdout.splitlines()] for one in (short, long)]
     assert heads[0] == [
         ["measure", "finding"],
-        ["Pointing game", "all (micro)"],
-        ["IoU, Otsu", "all (micro)"],
-        ["Dice, Otsu", "all (micro)"],
-        ["Pixel AUROC", "all (micro)"],
-        ["Mass", "all (micro)"],
+        ["Pointing game", "all"],
+        ["IoU, Otsu", "all"],
+        ["Dice, Otsu", "all"],
+        ["Pixel AUROC", "all"],
+        ["Mass", "all"],
     ]
     assert heads[1][0] == ["variant", "finding"]
     assert len(heads[1]) > 20

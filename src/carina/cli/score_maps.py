@@ -246,14 +246,14 @@ def _print_headline(cells: "list[Cell]", scores: "FileScores") -> None:
     rows = [
         (
             titles[cell.variant],
-            cell.group or f"all ({cell.average})",
+            cell.group or "all",
             _figure(cell.value),
             f"{_figure(cell.low)} to {_figure(cell.high)}",
             str(cell.n),
             str(cell.patients),
         )
         for cell in cells
-        if cell.level == level and cell.variant in titles
+        if cell.level == level and cell.average == "micro" and cell.variant in titles
     ]
     print_table(("measure", "finding", "value", "95% interval", "n", "patients"), rows)
     left = len(cells) - len(rows)
