@@ -9,7 +9,7 @@ export OMP_NUM_THREADS ?= 1
 export PIP_CONSTRAINT := constraints.txt
 export PIP_BUILD_CONSTRAINT := constraints.txt
 
-.PHONY: help demo extra test browser drills coverage lint docs pictures snippets constraints install-checked verify-pins \
+.PHONY: help demo extra test browser drills coverage lint docs pictures reference snippets constraints install-checked verify-pins \
 	audit-dependencies format clean
 .DEFAULT_GOAL := help
 
@@ -72,6 +72,9 @@ docs: $(VENV)/.installed-dev  ## Build the documentation into site/
 
 pictures: $(VENV)/.installed-light  ## Make the pictures of the documentation anew, in docs/assets/
 	$(BIN)/python docs/pictures.py
+
+reference: $(VENV)/.installed-light  ## Write into the pages what they take from the code: options, columns, terms
+	$(BIN)/python docs/hooks.py
 
 snippets: $(VENV)/.installed-light  ## Run the examples of the documentation and write down what they print
 	$(BIN)/python docs/snippets.py

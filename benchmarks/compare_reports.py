@@ -15,7 +15,10 @@ from pathlib import Path
 
 import polars as pl
 
-NUMBERS = ("value", "low", "high", "n", "chance", "constant", "p", "adjusted", "patients", "depth")
+NUMBERS = (
+    "value", "estimate", "low", "high", "n", "chance", "constant", "blind_baseline", "human_ceiling", "unread", "p",
+    "adjusted", "patients", "depth",
+)  # fmt: skip
 """Columns that hold numbers; those of chexpercept.csv begin with "acc("."""
 
 

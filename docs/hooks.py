@@ -1,6 +1,13 @@
-"""What the documentation takes from the code when it is built, so that it cannot go stale.
+"""What the documentation takes from the code, so that it cannot go stale.
 
-A page asks for a piece with a line `<!-- carina: NAME -->`; `PIECES` lists the names.
+A page asks for a piece with a line `<!-- carina: NAME -->`; `PIECES` lists the names. `<!-- carina: api MODULE -->`
+asks for the public names of a module, or for a function or class. The piece follows in the page itself, up to a line
+`<!-- end -->`, so that the page is complete wherever it is read:
+
+    python docs/hooks.py          writes all pieces into the pages anew
+    python docs/hooks.py --check  lists pages with other pieces; exit code 1 where there are any
+
+mkdocs fills the pages in the same way when it builds the site, and tests/docs compares them.
 """
 
 import ast
@@ -40,14 +47,43 @@ from carina.studies.terms import (
 )
 
 sys.path.insert(0, str(Path(__file__).parent))
+from api_pages import describe_api
 from meanings import MEANINGS
 
-_MARK = re.compile(r"^<!-- carina: ([a-z-]+) -->$", re.MULTILINE)
+_MARK = re.compile(
+    r"^<!-- carina: ([a-z-]+)(?: ([\w.]+))? -->\n(?:(?:(?!^<!-- carina:).)*?^<!-- end -->$\n?)?",
+    re.MULTILINE | re.DOTALL,
+)
+DOCS = Path(__file__).parent
+
+
+def fill_page(markdown: str) -> str:
+    """A page with the pieces that it asks for."""
+    return _MARK.sub(_fill, markdown)
+
+
+def _fill(mark: re.Match[str]) -> str:
+    name, about = mark.groups()
+    piece = PIECES[name]() if about is None else describe_api(about)
+    return f"<!-- carina: {' '.join(filter(None, (name, about)))} -->\n\n{piece.strip()}\n\n<!-- end -->\n"
 
 
 def on_page_markdown(markdown: str, **_: object) -> str:
     """What mkdocs calls for every page."""
-    return _MARK.sub(lambda mark: PIECES[mark.group(1)](), markdown)
+    return fill_page(markdown)
+
+
+def main() -> None:
+    stale = {
+        path: filled
+        for path in sorted(DOCS.rglob("*.md"))
+        if (filled := fill_page(text := path.read_text(encoding="utf-8"))) != text
+    }
+    for path, filled in stale.items():
+        print(path.relative_to(DOCS.parent))
+        if "--check" not in sys.argv:
+            path.write_text(filled, encoding="utf-8")
+    sys.exit(int("--check" in sys.argv and bool(stale)))
 
 
 # ---- the command line ----
@@ -395,3 +431,7 @@ PIECES: dict[str, Callable[[], str]] = {
     "terms": terms,
     "labels": labels,
 }
+
+
+if __name__ == "__main__":
+    main()

@@ -45,6 +45,7 @@ RENAMED = {
     "check_option": "check_options",
     "bench": "benchmarks",
     "finding": "findings",
+    "label": "labels",
     "device": "devices",
     "id_": "id",
 }

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from carina.models.clip.convert import convert_checkpoint
     from carina.models.function import Message, batched
     from carina.pages import Pages, show
-    from carina.pages.report import Report, report
+    from carina.pages.report import Report, open_report, report
     from carina.pages.run_audit import audit
     from carina.percept import build_percept
     from carina.phantom import make_phantoms
@@ -77,6 +77,7 @@ _HOMES: Final = {
     "make_phantoms": "phantom",
     "open_benchmark": "cases",
     "open_map_run": "explanations",
+    "open_report": "pages.report",
     "open_run": "runs",
     "open_studies": "studies",
     "progress_bar": "store.progress",
@@ -127,6 +128,7 @@ __all__ = [
     "make_phantoms",
     "open_benchmark",
     "open_map_run",
+    "open_report",
     "open_run",
     "open_studies",
     "progress_bar",

@@ -2,7 +2,7 @@
 
 import os
 import webbrowser
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -17,18 +17,18 @@ from carina.explanations.maps import open_maps
 from carina.explanations.scoring import score_map_run
 from carina.ground import build_ground
 from carina.pages import Pages, write_case_pages, write_study_pages
+from carina.pages.folder import write_folder_page
 from carina.pages.output import lock_pages
 from carina.pages.report import Report
 from carina.pages.report import report as write_report
-from carina.pages.start import Command, Link, RunEntry, Tile, preview_uri, render_start
+from carina.pages.start import Command
 from carina.percept import build_percept
 from carina.phantom import PhantomOptions, make_phantoms
-from carina.runs import Policy, read_info
+from carina.runs import Policy
 from carina.runs.builtin import NAMES
 from carina.runs.evaluate import run_model
 from carina.runs.options import RunOptions
 from carina.store.arguments import PositiveInt, check_arguments
-from carina.store.files import write_bytes
 from carina.store.progress import Advance, Progress, no_progress
 from carina.store.results import Location, Result, as_path
 from carina.store.workers import in_order
@@ -62,10 +62,6 @@ _HARDEST_CONTROL: Final = ("mean-region",)
 """Control beside random weights: the one that is hardest to beat."""
 
 START: Final = "index.html"
-_PREVIEW_WIDTH: Final = 960
-"""Width in pixels of the part of a summary image that a preview shows."""
-_CONTACT_SHEET_WIDTH: Final = 1320
-"""The same of a contact sheet."""
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -184,7 +180,9 @@ def demo(
     target = as_path(out)
     setup = _Setup(out=target, seed=seed, workers=workers or os.cpu_count() or 1, progress=progress)
     with lock_pages(target, "the demo", [START]):
-        return _make_demo(setup, studies=studies, size=size, per_cell=per_cell)
+        made = _make_demo(setup, studies=studies, size=size, per_cell=per_cell)
+    _write_start_page(made)
+    return made
 
 
 def _make_demo(setup: _Setup, *, studies: int, size: int, per_cell: int) -> Demo:
@@ -211,7 +209,7 @@ def _make_demo(setup: _Setup, *, studies: int, size: int, per_cell: int) -> Demo
     maps = _make_maps(setup)
     runs = _run_models(setup)
     report = _write_report(setup, [*runs, *maps])
-    made = Demo(
+    return Demo(
         html=target / START,
         studies=target / "studies",
         percept=target / "percept",
@@ -227,8 +225,6 @@ def _make_demo(setup: _Setup, *, studies: int, size: int, per_cell: int) -> Demo
         map_report=report.map_page,
         counts=counts,
     )
-    write_bytes(made.html, _render_start_page(made, report).encode())
-    return made
 
 
 def _build_benchmarks(setup: _Setup, studies: Studies, per_cell: int) -> dict[str, int]:
@@ -342,108 +338,18 @@ def _write_report(setup: _Setup, runs: Sequence[Path]) -> Report:
     return write_report(runs, setup.out / "report", progress=setup.with_title("Report"))
 
 
-def _render_start_page(made: Demo, report: Report) -> str:
-    """The start page; all addresses are relative to it."""
-    return render_start(
-        _tiles(made, report),
+def _write_start_page(made: Demo) -> None:
+    target = made.html.parent
+    write_folder_page(
+        target,
+        target,
         title="Carina demo",
         lead=(
             "Does a vision-language model see what a radiologist sees, step by step, and can it show where? "
             "This demo answers on synthetic chest radiographs: studies with exact findings, three benchmarks made "
             "from them, and the answers of the built-in models. All images and patients are synthetic."
         ),
-        runs=[_run_entry(made, run) for run in made.runs],
         commands=_commands(made),
-    )
-
-
-def _tiles(made: Demo, report: Report) -> list[Tile]:
-    counts, root = made.counts, made.html.parent
-    charts = {path.stem: path for path in report.files if path.suffix == ".png"}
-    sheet = made.study_pages.png
-    tiles = [
-        Tile(
-            title="Studies",
-            count=f"{counts['studies']:,} studies",
-            text="Images with outlined findings, devices and anatomy, the report, and every finding in a table.",
-            link=_relative(made.study_pages.html, root),
-            more=_examples(made.study_pages, root),
-            preview=preview_uri(sheet, width=_CONTACT_SHEET_WIDTH) if sheet else None,
-        )
-    ]
-    for title, count, text, pages in (
-        (
-            "Lesion examinations",
-            f"{counts['cases']:,} cases, {counts['case_questions']:,} questions",
-            "Percept: is a lesion present, is its contour right, how must it be revised, what does it look like?",
-            made.percept_pages,
-        ),
-        (
-            "Reading conversations",
-            f"{counts['conversations']:,} cases, {counts['conversation_questions']:,} questions",
-            "Trek: from image quality over findings and comparison to the report, one question at a time.",
-            made.trek_pages,
-        ),
-        (
-            "Region probes",
-            f"{counts['probes']:,} probes",
-            "Ground: can a model point at a finding that is present, and at nothing where it is absent?",
-            made.ground_pages,
-        ),
-    ):
-        link, more = _relative(pages.html, root), _examples(pages, root)
-        preview = _longest_preview(pages)
-        tiles.append(Tile(title=title, count=count, text=text, link=link, more=more, preview=preview))
-    for title, count, text, page, wanted in (
-        (
-            "Comparison of models",
-            f"{len(made.runs)} runs",
-            "Accuracy by stage with intervals, reach, first errors, the cost of own errors, and a case browser.",
-            made.report,
-            ("percept-reach", "percept-headline"),
-        ),
-        (
-            "Comparison of localisation maps",
-            f"{len(made.maps)} map runs",
-            "Maps against the regions of the truth: hits, overlap, recognition, and controls that need no model.",
-            made.map_report,
-            ("ground-maps-finding",),
-        ),
-    ):
-        if page is not None:
-            link, preview = _relative(page, root), _chart_preview(charts, wanted)
-            tiles.append(Tile(title=title, count=count, text=text, link=link, preview=preview, is_chart=True))
-    return tiles
-
-
-def _relative(path: Path, root: Path) -> str:
-    return path.relative_to(root).as_posix()
-
-
-def _examples(pages: Pages, root: Path) -> tuple[Link, ...]:
-    return tuple(Link(text=page.id, href=_relative(page.html, root)) for page in pages.pages[:2])
-
-
-def _longest_preview(pages: Pages) -> str | None:
-    """Preview of the page with the largest image, which has the most to show."""
-    largest = max(pages.pages, key=lambda page: page.png.stat().st_size, default=None)
-    return preview_uri(largest.png, width=_PREVIEW_WIDTH) if largest else None
-
-
-def _chart_preview(charts: Mapping[str, Path], wanted: Sequence[str]) -> str | None:
-    """Preview of the first of these charts that the report has; small sets have not all of them."""
-    path = next((charts[name] for name in wanted if name in charts), None)
-    return preview_uri(path) if path else None
-
-
-def _run_entry(made: Demo, run: Path) -> RunEntry:
-    info = read_info(run)
-    setting = f"{info.policy.history} history" + (", without images" if info.blind else "")
-    return RunEntry(
-        benchmark=run.name.partition("-")[0],
-        model=info.model,
-        setting=setting,
-        directory=_relative(run, made.html.parent),
     )
 
 

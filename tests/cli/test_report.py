@@ -36,3 +36,14 @@ def test_json_names_every_file(app, runs, tmp_path):  # noqa: F811 - the fixture
 def test_help_has_an_example(app):
     result = CliRunner().invoke(app, ["report", "--help"])
     assert "carina report runs/gpt runs/majority -o report" in result.output
+
+
+def test_labels_and_a_table_for_a_paper_are_options(app, runs, tmp_path):  # noqa: F811 - the fixture
+    options = ["--label", "alpha=Ours", "--table", "markdown", "--cases", "0", "--json"]
+    result = CliRunner().invoke(app, ["report", *map(str, runs[:2]), "-o", str(tmp_path), *options])
+    assert result.exit_code == 0, result.output
+    written = tmp_path / "tables" / "headline.md"
+    assert str(written) in json.loads(result.stdout)["tables"]
+    assert "| Ours (lab/alpha) |" in written.read_text()
+    result = CliRunner().invoke(app, ["report", str(runs[0]), "-o", str(tmp_path), "--table", "word"])
+    assert result.exit_code == 2

@@ -138,6 +138,18 @@ def test_answers_are_shown_beside_the_readers(several):
         pytest.approx((1 + (1 / 2 + 1 / 2 + 0) / 3) / 2),
         str(2 * PATIENTS),
     )
+    # The tidy table has the same beside each model, where it says of readers what accuracy says of models: a reader's
+    # box is right where it shares half with the others'. That is so of A and B where they drew the same.
+    ceilings = {
+        row["stage_name"]: row["human_ceiling"]
+        for row in rows(root / "report/tables/results.csv", run="random", label="builtin/random")
+    }
+    assert float(ceilings["Presence"]) == float(presence["value"])
+    assert float(ceilings["Localisation"]) == pytest.approx((2 / 3) * (1 + 0) / 2)
+    assert ceilings["All steps"] == ceilings["Mean over stages"] == ""
+    of_maps = rows(root / "report/tables/results.csv", run="asymmetry", stage_name="Pixel AUROC")
+    expected = (2 / 3) * (1 + (1 / 2 + 1 - 50 / 2300) / 2) / 2 + (1 / 3) * (1 / 2)
+    assert [float(row["human_ceiling"]) for row in of_maps] == pytest.approx([expected])
     assert "Human ceiling: readers against readers" in (root / "report/report.html").read_text()
     (agreement,) = read_build_report(open_benchmark(root / "bench")).presence
     assert (agreement.target, agreement.images, agreement.patients) == ("mass", 16, 16)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from PIL import Image
 from typer.testing import CliRunner
 
 from carina.cli import app
@@ -268,3 +269,97 @@ def test_a_pickled_checkpoint_is_converted_to_safetensors(tmp_path):
     result = CliRunner().invoke(app, ["convert-checkpoint", "none.pt", "--kind", "clip", "-o", "x"])
     assert result.exit_code == 2
     assert "none.pt: no such file" in result.output
+
+
+# ---- masks, and indexes for names that cannot be those of files ----
+
+
+@pytest.mark.parametrize("suffix", [".png", ".tif", ".npy"])
+def test_masks_in_a_directory_are_regions(files: Path, suffix: str) -> None:
+    """The same boxes as in the file: the same scores."""
+    for name, own in json.loads((files / "gt.json").read_text()).items():
+        mask = Region.from_coco(own["Edema"]).to_mask()
+        path = files / "masks" / "Edema" / f"{name}{suffix}"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if suffix == ".npy":
+            np.save(path, mask)
+        else:
+            Image.fromarray((mask * 255).astype(np.uint8)).save(path)
+    tables = []
+    for regions in (files / "gt.json", files / "masks"):
+        out = files / f"scores of {regions.name}"
+        options = ("--maps", files / "maps", "--regions", regions, "--geometry", "whole", "--replicates", 50)
+        result = run("score-maps", *options, "-o", out)
+        assert result.exit_code == 0, result.output
+        tables.append((out / "summary.csv").read_text())
+    assert tables[0] == tables[1]
+
+
+def test_an_index_names_images_and_findings_that_cannot_be_names_of_files(files: Path) -> None:
+    regions = json.loads((files / "gt.json").read_text())
+    masks = ["image,finding,mask"]
+    maps = ["image,finding,map", "p9/none.png,edema: mild/severe,nobody_Edema_map.npy"]
+    (files / "masks").mkdir()
+    for number, (name, own) in enumerate(regions.items()):
+        np.save(files / "masks" / f"{number}.npy", Region.from_coco(own["Edema"]).to_mask())
+        masks.append(f"p{number // 2}/{number}.png,edema: mild/severe,{number}.npy")
+        maps.append(f"p{number // 2}/{number}.png,edema: mild/severe,{name}_Edema_map.npy")
+    (files / "masks" / "index.csv").write_text("\n".join(masks))
+    (files / "maps" / "index.csv").write_text("\n".join(maps))
+    options = (
+        "--maps",
+        files / "maps",
+        "--regions",
+        files / "masks",
+        "--geometry",
+        "whole",
+        "--replicates",
+        50,
+    )
+    result = run("score-maps", *options, "-o", files / "out", "--variant", "iou.nearest_full.minmax_0.5")
+    assert result.exit_code == 0, result.output
+    lines = [line.split("\t") for line in result.stdout.splitlines()]
+    assert lines[1][1:3] + lines[1][4:5] == ["all (micro)", "0.333", "4"]
+    assert "edema: mild/severe" in [line[1] for line in lines]
+    assert "1 maps have no image among the regions: nobody_Edema_map.npy" in result.stderr
+
+
+def test_masks_that_cannot_be_used_are_refused(files: Path) -> None:
+    masks = files / "masks"
+    (masks / "Edema").mkdir(parents=True)
+    (masks / "Mass").mkdir()
+    options = ("--maps", files / "maps", "--regions", masks, "--geometry", "whole", "-o", files / "out")
+    for content, message in (
+        ({}, "expected masks FINDING/IMAGE.png"),
+        ({"Edema/a.npy": np.full((4, 4), np.nan)}, "found NaN"),
+        (
+            {"Edema/a.npy": np.ones((4, 4)), "Mass/a.npy": np.ones((4, 5))},
+            "have different sizes, 4 x 4 and 4 x 5",
+        ),
+    ):
+        for name, values in content.items():
+            np.save(masks / name, values)
+        result = run("score-maps", *options)
+        assert result.exit_code == 2
+        assert message in result.stderr
+    (masks / "index.csv").write_text("image,finding,mask\na,Mass,../maps/index.csv\n")
+    result = run("score-maps", *options)
+    assert "line 2: '../maps/index.csv' is not in" in result.stderr
+
+
+def test_the_headline_is_printed_first_and_everything_on_request(files: Path) -> None:
+    short, long = (
+        run("score-maps", *given(files), "-o", files / f"out{len(more)}", *more) for more in ((), ("--all",))
+    )
+    heads = [[line.split("\t")[:2] for line in one.stdout.splitlines()] for one in (short, long)]
+    assert heads[0] == [
+        ["measure", "finding"],
+        ["Pointing game", "all"],
+        ["IoU, Otsu", "all"],
+        ["Dice, Otsu", "all"],
+        ["Pixel AUROC", "all"],
+        ["Mass", "all"],
+    ]
+    assert heads[1][0] == ["variant", "finding"]
+    assert len(heads[1]) > 20
+    assert f"{len(heads[1]) - len(heads[0])} more lines: --all, or summary.csv" in short.stderr

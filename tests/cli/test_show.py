@@ -282,3 +282,16 @@ def test_other_directory_is_refused(tmp_path: Path) -> None:
     assert str(tmp_path) in result.stderr.replace("\n", "")
     assert "studies.json" in result.stderr
     assert "bench.json" in result.stderr
+
+
+@pytest.mark.usefixtures("studies")
+def test_a_directory_that_holds_sets_gets_a_start_page(tmp_path: Path) -> None:
+    result = invoke("show", tmp_path, "-o", tmp_path, "--limit", "1")
+    assert result.exit_code == 0, result.output
+    assert result.stdout.strip() == str(tmp_path / "index.html")
+    assert "1 study set or benchmark." in result.stderr
+    assert (tmp_path / "pages" / "set" / "index.html").is_file()
+    assert 'href="pages/set/index.html"' in (tmp_path / "index.html").read_text()
+    # Repeated, the pages that are there are used.
+    again = json.loads(invoke("show", tmp_path, "-o", tmp_path, "--json").stdout)
+    assert (again["html"], again["pages"]) == (str(tmp_path / "index.html"), [])

@@ -150,9 +150,30 @@ def test_every_reason_for_leaving_a_study_out_is_explained() -> None:
 
 def test_pieces_are_put_in_their_place() -> None:
     page = hooks.on_page_markdown("before\n\n<!-- carina: severity -->\n\nafter")
-    assert page.startswith("before\n\n| finding | measure |")
-    assert page.endswith("|\n\nafter")
+    assert page.startswith("before\n\n<!-- carina: severity -->\n\n| finding | measure |")
+    assert page.endswith("|\n\n<!-- end -->\n\nafter")
+    assert hooks.fill_page(page) == page
     assert "| cardiomegaly | cardiothoracic ratio | 0.55 | 0.6 |" in page
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        path
+        for path in sorted((ROOT / "docs").rglob("*.md"))
+        if "<!-- carina:" in path.read_text(encoding="utf-8")
+    ],
+    ids=lambda path: path.name,
+)
+def test_pages_hold_the_pieces_as_the_code_has_them(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert text == hooks.fill_page(text), f"{page.name} is out of date: run make reference"
+
+
+@pytest.mark.parametrize("page", sorted((ROOT / "docs").rglob("*.md")), ids=lambda path: path.name)
+def test_pages_have_no_placeholders(page: Path) -> None:
+    text = page.read_text(encoding="utf-8")
+    assert not re.search(r"\{\{\s*[\w.-]+\s*\}\}|\{%|^::: ", text, re.MULTILINE)
 
 
 def test_pages_ask_only_for_pieces_that_exist() -> None:

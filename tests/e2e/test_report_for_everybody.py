@@ -100,3 +100,66 @@ def test_words_in_charts_lie_neither_on_each_other_nor_outside(shown):
     assert shown.locator("svg.chart:visible").count() == 5
     assert shown.evaluate(OVERLAPS) == []
     assert shown.evaluate(OUTSIDE) == []
+
+
+CUT = """() => {
+    const seen = (one) => one.checkVisibility() && !one.closest(".vh, svg, template, script, style");
+    const scrolled = [...document.querySelectorAll("main *")].filter((one) =>
+        seen(one) && getComputedStyle(one).overflowX !== "visible" && one.scrollWidth > one.clientWidth + 1);
+    const words = document.createTreeWalker(document.querySelector("main"), NodeFilter.SHOW_TEXT);
+    const outside = [];
+    while (words.nextNode()) {
+        const one = words.currentNode;
+        if (!one.data.trim() || !seen(one.parentElement)) continue;
+        const range = document.createRange();
+        range.selectNodeContents(one);
+        const right = one.parentElement.closest(".card, .notices, main").getBoundingClientRect().right;
+        if ([...range.getClientRects()].some((box) => box.right > right + 1)) outside.push(one.data.trim());
+    }
+    return [...scrolled.map((one) => one.getAttribute("aria-label") || one.tagName), ...outside];
+}"""
+"""Parts that would have to be scrolled sideways, and words that end outside their card."""
+
+
+@pytest.fixture(scope="module")
+def labelled(tmp_path_factory):
+    """Seven runs whose names are long, as those of checkpoints are."""
+    root = tmp_path_factory.mktemp("labels")
+    runs = small.write_histories(root)
+    labels = [
+        f"A long name of the model {run.name} with its checkpoint/at-step-1000-of-some-run" for run in runs
+    ]
+    return report(runs, root / "report", labels=labels)
+
+
+@pytest.mark.parametrize(("width", "media"), [(1280, "screen"), (1032, "print")])
+def test_nothing_is_cut_on_a_screen_or_on_paper(page, labelled, width, media):
+    page.set_viewport_size({"width": width, "height": 900})
+    page.goto(labelled.pages[0].as_uri())
+    page.emulate_media(media=media)
+    page.evaluate("dispatchEvent(new Event('beforeprint'))")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate(CUT) == []
+    assert page.evaluate(OVERLAPS) == []
+    assert page.evaluate(OUTSIDE) == []
+
+
+def test_marks_of_neighbouring_lines_stand_side_by_side(page, labelled):
+    """No mark of a chart of lines covers another's, although most runs have the same values."""
+    page.goto(labelled.pages[0].as_uri())
+    places = page.evaluate(
+        """() => [...document.querySelectorAll("svg.chart")].filter((one) => one.getAttribute("aria-label").startsWith(
+            "Share of cases still right after each stage or step"))
+            .flatMap((chart) => [...chart.querySelectorAll("title")].map((tip) => {
+                const box = tip.parentElement.getBoundingClientRect();
+                return [box.x + box.width / 2, box.y + box.height / 2];
+            }))"""
+    )
+    assert len(places) > 10
+    near = [
+        (one, other)
+        for number, one in enumerate(places)
+        for other in places[number + 1 :]
+        if abs(one[0] - other[0]) < 5 and abs(one[1] - other[1]) < 5
+    ]
+    assert near == []

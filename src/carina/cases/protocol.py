@@ -26,6 +26,8 @@ class Stage:
     """Where the right answer decides the path: the paths of cases whose right answer is positive."""
     negative_paths: tuple[str, ...] = ()
     """The paths of cases whose right answer is negative."""
+    reader_score: str = ""
+    """The score of `ReaderFacts` that says of a reader what accuracy at this stage says of a model; empty for none."""
 
     @property
     def is_opposed(self) -> bool:

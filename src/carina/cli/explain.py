@@ -143,6 +143,8 @@ def explain(
       hf:PATH             chat model, LLaVA or Gemma 3; needs carina[torch]
       builtin/untrained   random weights: what a method shows without a trained model
       builtin/asymmetry   differences between the two sides of the chest
+      files:DIR           maps that others made: .npy, .npz, .png or .tif, named <image>_<finding>_map;
+                          or listed in its index.csv; option geometry=HOW, as for score-maps
       control/NAME        uniform, centre, lungs, mean-region, random, oracle
 
     \b

@@ -2,7 +2,7 @@
 
 from functools import partial
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -46,6 +46,25 @@ def report(
             help="Table of model prices, in the layout of the one that carina run --estimate uses.",
         ),
     ] = None,
+    label: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="NAME",
+            help="Name of a run on the pages; repeat for all runs in their order, or give RUN=NAME for some.",
+            show_default="the model",
+        ),
+    ] = None,
+    pages: Annotated[
+        list[Path] | None,
+        typer.Option(
+            metavar="DIR",
+            help="Directory of pages of cases that carina show wrote, to link to; repeat for several.",
+        ),
+    ] = None,
+    table: Annotated[
+        Literal["latex", "markdown"] | None,
+        typer.Option(help="Write the headline as a table for a paper, too: tables/headline.tex or .md."),
+    ] = None,
     open_: OpenOption = False,
     json: JsonOption = False,
 ) -> None:
@@ -53,11 +72,11 @@ def report(
 
     The page shows, with intervals: accuracy by stage, how far cases stay right (reach), the cost of earlier errors
     (propagation), errors and cost; and it has a case browser. Writes report.html, which is self-contained and opens
-    offline; tables/*.csv and tables.parquet with every number; and figures/ with the charts as SVG and PNG. Include
-    runs of blind baselines (builtin/majority, or the same model with --blind): a model that is not above them has not
-    shown that it looks at the images. Two runs of a model, with --history own and gold, show the cost of its own
-    errors. Runs of carina explain are compared in ground.html: maps beside controls, recognition, and the answers
-    about the same studies.
+    offline; results.parquet with the headline as one tidy table; tables/*.csv and tables.parquet with every number;
+    and figures/ with the charts as SVG and PNG. Include runs of blind baselines (builtin/majority, or the same model
+    with --blind): a model that is not above them has not shown that it looks at the images. Two runs of a model, with
+    --history own and gold, show the cost of its own errors. Runs of carina explain are compared in ground.html: maps
+    beside controls, recognition, and the answers about the same studies.
 
     \b
     Examples:
@@ -65,6 +84,7 @@ def report(
       carina report runs -o report --cases 200 --open                 every run in a directory
       carina report runs/* -o report --bench ~/benchmarks/percept     a benchmark that was moved
       carina report maps/* runs/gpt -o report                         maps together with answers
+      carina report runs/a runs/b -o report --label GPT --label Ours --table latex
     """
     from carina.pages.report import report as write_report
 
@@ -75,6 +95,9 @@ def report(
         benchmarks=bench or (),
         images=images,
         prices=prices,
+        labels=label or (),
+        pages=pages or (),
+        table=table,
         progress=partial(progress, quiet=json),
     )
     if json:
@@ -82,7 +105,9 @@ def report(
             {
                 "html": written.pages[0],
                 "ground": written.map_page,
-                "tables": [path for path in written.files if path.suffix in (".csv", ".parquet")],
+                "tables": [
+                    path for path in written.files if path.suffix in (".csv", ".parquet", ".tex", ".md")
+                ],
                 "figures": [path for path in written.files if path.suffix in (".svg", ".png")],
                 "notices": written.notices,
             }

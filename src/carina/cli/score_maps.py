@@ -23,15 +23,17 @@ Maps = Annotated[
     typer.Option(
         "--maps",
         metavar="DIR",
-        help="Directory of maps, .npy, .npz, .png or .tif, named <image>_<finding>_map or <image>.",
+        help="Directory of maps, .npy, .npz, .png or .tif, named <image>_<finding>_map or <image>, or listed in its "
+        "index.csv (image, finding, map).",
     ),
 ]
 RegionFile = Annotated[
     Path,
     typer.Option(
         "--regions",
-        metavar="FILE",
-        help="File of regions: CheXlocalize's segmentations or annotations, or COCO's JSON.",
+        metavar="PATH",
+        help="Regions: CheXlocalize's segmentations or annotations, COCO's JSON, or a directory of masks "
+        "FINDING/IMAGE.png, which its index.csv (image, finding, mask) may list.",
     ),
 ]
 Geometry = Annotated[
@@ -126,13 +128,20 @@ def score_maps(
     on_error: Annotated[
         Literal["skip", "stop"], typer.Option(help="At a map that cannot be read: skip it, or stop.")
     ] = "skip",
+    all_: Annotated[
+        bool,
+        typer.Option(
+            "--all", help="Print every metric variant, of all maps and by finding, not the headline."
+        ),
+    ] = False,
     json: JsonOption = False,
 ) -> None:
     """Score localisation maps from files.
 
     Compares them with regions from a file. Writes scores.csv and scores.parquet (one row per map, one column per metric
     variant), summary.csv (means with intervals by finding and lesion size) and scores.json (definitions, and everything
-    that did not match).
+    that did not match). Prints the headline; --all prints all of it. To score maps beside controls, and to compare them
+    in a report with those of models, use carina explain PROBES --model files:DIR.
 
     \b
     Examples:
@@ -164,7 +173,11 @@ def score_maps(
     if json:
         print_json({"written": scored.files, "scored": scored.scores.scored, "summary": scored.scores.cells})
         return
-    _print_cells([cell for cell in scored.scores.cells if cell.level in ("all", "finding")])
+    shown = [cell for cell in scored.scores.cells if cell.level in ("all", "finding")]
+    if all_ or variant:
+        _print_cells(shown)
+    else:
+        _print_headline(shown, scored.scores)
     _print_unmatched(scored.scores)
 
 
@@ -221,6 +234,31 @@ def list_metrics(
         print_json(definitions)
     else:
         print_table(("profile" if profile is None else "variant", "definition"), list(definitions.items()))
+
+
+def _print_headline(cells: "list[Cell]", scores: "FileScores") -> None:
+    """The measures that a report shows first: of all maps, or by finding where the profile reports findings alone."""
+    from carina.explanations.analysis.measures import select_measures
+
+    known = [cell.variant for cell in cells if cell.value is not None]
+    titles = {one.variant: one.title for one in select_measures(scores.variants.items(), known=known)}
+    level = "all" if any(cell.level == "all" for cell in cells) else "finding"
+    rows = [
+        (
+            titles[cell.variant],
+            cell.group or "all",
+            _figure(cell.value),
+            f"{_figure(cell.low)} to {_figure(cell.high)}",
+            str(cell.n),
+            str(cell.patients),
+        )
+        for cell in cells
+        if cell.level == level and cell.average == "micro" and cell.variant in titles
+    ]
+    print_table(("measure", "finding", "value", "95% interval", "n", "patients"), rows)
+    left = len(cells) - len(rows)
+    if left:
+        print_line(f"{format_count(left, 'more line')}: --all, or summary.csv", err=True)
 
 
 def _print_cells(cells: "list[Cell]") -> None:

@@ -8,7 +8,7 @@ import typer
 
 from carina.cli.command import Command
 from carina.cli.console import print_json, print_line, progress
-from carina.cli.shared_options import ImagesOption, JsonOption, OpenOption, SetArgument
+from carina.cli.shared_options import ImagesOption, JsonOption, OpenOption
 from carina.store.counts import format_count
 
 if TYPE_CHECKING:
@@ -20,7 +20,12 @@ def register(app: typer.Typer) -> None:
 
 
 def show(
-    path: SetArgument,
+    path: Annotated[
+        Path,
+        typer.Argument(
+            metavar="PATH", help="Directory of a study set or of a benchmark, or a directory that holds some."
+        ),
+    ],
     id_: Annotated[
         str | None,
         typer.Argument(
@@ -39,12 +44,14 @@ def show(
     open_: OpenOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Write pages that show studies or cases.
+    """Write pages that show studies or cases, or one start page for a directory.
 
     The page of a study has its images with and without outlines, its report, and its findings in tables. The page of a
     case has every step: views, question, options with the right ones marked, and the facts that the answer key rests
     on. "Hide answers" turns it into a test for the reader. Each page is also written as a PNG image. Pages are
     self-contained and open offline. Where the file of a study's image is missing, an empty frame stands in its place.
+    For a directory that holds study sets, benchmarks, audits, runs and reports, one start page links all of them;
+    sets without pages get some.
 
     \b
     Examples:
@@ -54,6 +61,7 @@ def show(
       carina show my-bench c-0f3a9be21c7d4e55      one case
       carina show my-bench --images ~/images       a benchmark whose images are elsewhere
       carina show my-bench --open                  open the index in the browser
+      carina show project -o project               start page project/index.html for everything in project
     """
     from carina import pages
 
@@ -76,7 +84,12 @@ def show(
         print_line(written.html)
         if written.png is not None:
             print_line(written.png)
-        if id_ is None:
+        if written.noun == "set":
+            print_line(
+                f"{format_count(written.total, 'study set or benchmark', 'study sets and benchmarks')}.",
+                err=True,
+            )
+        elif id_ is None:
             plural = "studies" if written.noun == "study" else "cases"
             total = format_count(written.total, written.noun, plural)
             print_line(f"Wrote pages of {len(written.pages)} of {total}.", err=True)

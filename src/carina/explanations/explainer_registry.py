@@ -10,6 +10,8 @@ from carina.explanations.clip import open_clip_or_ensemble
 from carina.explanations.controls import CONTROLS, Control, ControlOptions, collect_mean_regions
 from carina.explanations.explainer import Explainer
 from carina.explanations.function import FunctionExplainer
+from carina.explanations.given_maps import KIND as FILES
+from carina.explanations.given_maps import METHOD, GivenMaps, MapFileOptions, open_given_maps
 from carina.explanations.methods._options import parse_options
 from carina.explanations.probe import read_probe_case
 from carina.models import ModelName, ModelOptions, model_kind, parse_model_name
@@ -37,7 +39,8 @@ def open_explainer(
 
     Args:
         model: Name of a model that makes localisation maps: `control/NAME`, `builtin/untrained`, `builtin/asymmetry`,
-            `hf:PATH`, or a CLIP-style model such as `biovil:PATH`; or the parsed name of a Python function.
+            `hf:PATH`, `files:DIR` for maps that others made, or a CLIP-style model such as `biovil:PATH`; or the parsed
+            name of a Python function.
         method: Name of the method; None for the model's own.
         options: Options of the method.
         bench: Benchmark with the probes, from which `control/mean-region` learns.
@@ -57,10 +60,23 @@ def open_explainer(
         )
     if device not in (None, "cpu"):
         raise CarinaError(f"{model}: runs on the CPU; leave the device {device!r} out")
+    return _open_without_weights(name, method, options, bench=bench, seed=seed)
+
+
+def _open_without_weights(
+    name: ModelName, method: str | None, options: Mapping[str, Any], *, bench: Benchmark, seed: int
+) -> Explainer:
+    """Open what needs no weights: a control, maps from files, a Python function, a built-in or registered model."""
+    model = name.text
     if name.kind.startswith(CONTROL):
         _check_method(model, method, name.kind.removeprefix(CONTROL))
         return _open_control(
             name, bench, parse_options(ControlOptions, options, "controls", seed=seed), seed=seed
+        )
+    if name.kind == FILES:
+        _check_method(model, method, METHOD)
+        return open_given_maps(
+            name, parse_options(MapFileOptions, options, "maps from files", seed=seed), bench
         )
     _refuse_options(model, options)
     if name.kind == FUNCTION:
@@ -109,6 +125,12 @@ def _open_control_by_name(name: ModelName, options: ModelOptions) -> Control:
 
 for _control in CONTROLS:
     model_kind(f"{CONTROL}{_control}", capabilities=["maps"])(_open_control_by_name)
+
+
+@model_kind(FILES, capabilities=["maps"], form="files:DIR")
+def open_files(name: ModelName, options: ModelOptions) -> GivenMaps:
+    """Maps that others made, in files that are named after image and finding, or listed in an index."""
+    return open_given_maps(name, MapFileOptions(), options.benchmark)
 
 
 @model_kind("builtin/untrained", capabilities=["maps"])

@@ -164,9 +164,10 @@ def explain(
     Args:
         bench: Benchmark made by `build_ground`.
         model: Model to explain: a CLIP-style model such as "biomedclip:PATH", a chat model "hf:PATH",
-            "builtin/asymmetry", "builtin/untrained", or "control/NAME". Or a function that takes an image, an array of
-            8-bit grey values (height, width), and a phrase, and returns a map of the whole image as a 2-D array of any
-            size; or the map and a score, higher where the finding is more likely present.
+            "builtin/asymmetry", "builtin/untrained", "files:DIR" for maps that others made, or "control/NAME". Or a
+            function that takes an image, an array of 8-bit grey values (height, width), and a phrase, and returns a map
+            of the whole image as a 2-D array of any size; or the map and a score, higher where the finding is more
+            likely present.
         out: Directory to write the maps and scores to.
         label: Name of a function in the run and in reports; None for its qualified name.
         method: Explanation method; None for the one that the model was published with.

@@ -11,8 +11,8 @@ GROUND: Final = declare_protocol(
         name="ground",
         title="Presence and location of a finding",
         stages=(
-            Stage(number=1, title="Presence", description="Is the finding present?"),
-            Stage(number=2, title="Localisation", description="Where is it?"),
+            Stage(number=1, title="Presence", description="Is the finding present?", reader_score="presence"),
+            Stage(number=2, title="Localisation", description="Where is it?", reader_score="localised"),
         ),
         case_facts=GroundCaseFacts,
         step_facts=GroundStepFacts,

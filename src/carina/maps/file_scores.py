@@ -14,6 +14,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from carina.maps.index_files import INDEX, read_index
 from carina.maps.map_files import SUFFIXES, MapFile, frame_of_image, frame_of_map, read_map
 from carina.maps.profiles import find_variants
 from carina.maps.protocols import Protocol, compare_protocols
@@ -148,8 +149,10 @@ def score_maps(
     intervals by finding and lesion size) and scores.json (definitions, and everything that did not match).
 
     Args:
-        maps: Directory of maps, .npy, .npz, .png or .tif, named `<image>_<finding>_map` or `<image>`.
-        regions: CheXlocalize's segmentations or annotations, or COCO's JSON.
+        maps: Directory of maps, .npy, .npz, .png or .tif, named `<image>_<finding>_map` or `<image>`; or listed in its
+            `index.csv` with the columns image, finding and map.
+        regions: CheXlocalize's segmentations or annotations, or COCO's JSON; or a directory of masks,
+            `FINDING/IMAGE.png`, or listed in its `index.csv` with the columns image, finding and mask.
         out: Directory to write the scores to.
         profile: Scoring profile; `list_metrics` lists them.
         variants: Metric variants in place of a profile, such as "iou.otsu.tp_only".
@@ -257,7 +260,7 @@ def compare_profiles(
 
     Args:
         maps: Directory of maps, as for `score_maps`.
-        regions: File of regions, as for `score_maps`.
+        regions: File of regions or directory of masks, as for `score_maps`.
         geometry: How a map lies on its image, as for `score_maps`.
         progress: Progress display, such as `carina.progress_bar`; none by default.
 
@@ -284,7 +287,7 @@ def _count_files(directory: Path) -> int:
 
 
 def match_maps(directory: Path, regions: Regions) -> Matches:
-    """Match files named `<image>_<finding>_map` or `<image>` with regions.
+    """Match files named `<image>_<finding>_map` or `<image>`, or listed in `index.csv`, with regions.
 
     A file that names no finding belongs to the only finding of its image whose region is not empty. A region that is
     empty, as CheXlocalize has them for absent findings, does not miss its map.
@@ -295,6 +298,8 @@ def match_maps(directory: Path, regions: Regions) -> Matches:
     findings = {finding for truths in regions.values() for finding in truths}
     if not directory.is_dir():
         raise CarinaError(f"{directory}: expected a directory of maps")
+    if (directory / INDEX).is_file():
+        return _match_index(read_index(directory, "map"), regions)
     files = sorted(path for path in directory.iterdir() if path.suffix.lower() in SUFFIXES and path.is_file())
     if not files:
         raise CarinaError(f"{directory}: expected maps ({', '.join(SUFFIXES)}), found none")
@@ -315,13 +320,35 @@ def match_maps(directory: Path, regions: Regions) -> Matches:
             )
         paths[key] = path
         (matches.matched if has_region else matches.without_region).append(Match(path, *key))
+    _add_missing(matches, paths, regions)
+    return matches
+
+
+def _match_index(files: Mapping[tuple[str, str], Path], regions: Regions) -> Matches:
+    """Match the maps that an index lists by image and finding."""
+    matches = Matches([])
+    paths: dict[tuple[str, str], Path] = {}
+    for (image, name), path in files.items():
+        finding = unify_finding(name)
+        paths[image, finding] = path
+        if finding in regions.get(image, {}):
+            matches.matched.append(Match(path, image, finding))
+            continue
+        (matches.without_finding if image in regions else matches.without_image).append(path.name)
+        if any(finding in truths for truths in regions.values()):
+            matches.without_region.append(Match(path, image, finding))
+    _add_missing(matches, paths, regions)
+    return matches
+
+
+def _add_missing(matches: Matches, paths: Collection[tuple[str, str]], regions: Regions) -> None:
+    """Add the regions that have no map."""
     for image, truths in regions.items():
         for finding, truth in truths.items():
             if (image, finding) not in paths:
                 matches.without_map.append((image, finding))
                 if not truth.region.is_empty:
                     matches.missing.append(f"{image}, {finding}")
-    return matches
 
 
 def _require_match(directory: Path, regions: Regions) -> Matches:

@@ -1,4 +1,4 @@
-"""Read regions from files: the segmentations and annotations of CheXlocalize, and COCO's JSON."""
+"""Read regions from files: the segmentations and annotations of CheXlocalize, COCO's JSON, and directories of masks."""
 
 import re
 from collections.abc import Collection, Sequence
@@ -9,9 +9,12 @@ from typing import Any, Final
 import numpy as np
 from PIL import Image, ImageDraw
 
+from carina.maps.index_files import INDEX, read_index
+from carina.maps.map_files import SUFFIXES, read_map
 from carina.maps.pointing import Box
 from carina.store.documents import read_csv, read_json
 from carina.store.errors import CarinaError, RegionError
+from carina.store.layout import layout_of
 from carina.studies import Region
 from carina.studies.rle import check_size
 
@@ -34,11 +37,16 @@ Regions = dict[str, dict[str, Truth]]
 
 
 def read_regions(path: Path) -> Regions:
-    """Read regions by image and finding; the keys of the file show whether it is CheXlocalize's or COCO's.
+    """Read regions by image and finding; the keys of a file show whether it is CheXlocalize's or COCO's.
+
+    A directory holds masks, `FINDING/IMAGE.png` (or .tif, .npy, .npz), or has an `index.csv` that lists them. A pixel
+    of any value but 0 is part of the region; a mask of zeros says that the finding is absent.
 
     Raises:
-        CarinaError: The file cannot be read, or is not in one of the two layouts.
+        CarinaError: The file or a mask cannot be read, or is not in one of these layouts.
     """
+    if path.is_dir():
+        return _read_masks(path)
     content: object = read_json(path, Any, what="JSON")
     if not isinstance(content, dict) or not content:
         raise CarinaError(f"{path}: expected a JSON object in the layout of CheXlocalize or COCO")
@@ -73,6 +81,41 @@ def find_patients(images: Collection[str], table: Path | None) -> dict[str, str]
     if missing:
         raise CarinaError(f"{table}: {len(missing)} images have no patient, such as {missing[0]!r}")
     return {name: known[name] for name in images}
+
+
+# ---- masks ----
+
+
+def _read_masks(directory: Path) -> Regions:
+    layout = layout_of(directory)
+    if layout is not None:
+        raise CarinaError(
+            f"{directory}: is a {layout.title}, expected masks; score maps of its images with `carina build ground` "
+            "and `carina explain PROBES --model files:DIR`"
+        )
+    if (directory / INDEX).is_file():
+        files = read_index(directory, "mask")
+    else:
+        found = sorted(path for path in directory.glob("*/*") if path.suffix.lower() in SUFFIXES)
+        files = {(path.stem, path.parent.name): path for path in found}
+        if len(files) < len(found):
+            raise CarinaError(
+                f"{directory}: two masks are of the same image and finding; keep one of the two"
+            )
+    if not files:
+        raise CarinaError(f"{directory}: expected masks FINDING/IMAGE.png, or {INDEX}; found none")
+    regions: Regions = {}
+    for (image, finding), path in files.items():
+        values = read_map(path).values
+        if np.isnan(values).any():
+            raise CarinaError(f"{path}: expected a mask of numbers, found NaN")
+        regions.setdefault(image, {})[unify_finding(finding)] = Truth(Region.from_mask(values != 0))
+    for image, truths in regions.items():
+        sizes = {(truth.region.height, truth.region.width) for truth in truths.values()}
+        if len(sizes) > 1:
+            listed = " and ".join(f"{height} x {width}" for height, width in sorted(sizes))
+            raise CarinaError(f"{directory}: masks of image {image!r} have different sizes, {listed}")
+    return regions
 
 
 # ---- CheXlocalize ----

@@ -152,6 +152,7 @@ _REGISTERED_BY: Final = {
     "builtin": "carina.runs.builtin",
     "onnx": "carina.runs.classifier",
     "control": "carina.explanations.explainer_registry",
+    "files": "carina.explanations.explainer_registry",
 }
 """Modules outside this package that register models, by kind or by the part before the slash."""
 MODELS: Final[Registry[ModelKind]] = Registry(

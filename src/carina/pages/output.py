@@ -33,7 +33,7 @@ def lock_pages(
     """
     with lock_output(directory, title, folders=folders):
         for page in (directory / name for name in names):
-            if os.path.lexists(page) and not _is_page(page):
+            if os.path.lexists(page) and not is_page(page):
                 raise CarinaError(explain_foreign(page, title))
         yield
 
@@ -63,9 +63,10 @@ def check_pages(directory: Path, title: str, files: Mapping[str, str]) -> None:
 
 def _recognise(directory: Path, files: Mapping[str, str]) -> Callable[[str], bool]:
     """From the name of a file to whether its page is one of Carina, in directories of earlier versions."""
-    is_page = cache(lambda page: _is_page(directory / page))
-    return lambda name: is_page(files[name])
+    is_known = cache(lambda page: is_page(directory / page))
+    return lambda name: is_known(files[name])
 
 
-def _is_page(path: Path) -> bool:
+def is_page(path: Path) -> bool:
+    """Whether a file is a page that Carina wrote."""
     return is_plain_file(path) and _END_OF_TITLE in path.read_bytes()

@@ -51,6 +51,8 @@ class RunEntry:
     model: str
     setting: str
     directory: str
+    is_reported: bool = True
+    """Whether a report of the directory holds it."""
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -82,9 +82,10 @@ class Pages(Result):
     pages: tuple[Page, ...]
     png: Path | None = None
     """The contact sheet of a study set, or the image of the one study or case."""
-    noun: Literal["study", "case"]
+    noun: Literal["study", "case", "set"]
+    """What there are pages of: studies, cases, or the sets of a directory."""
     total: int
-    """Studies or cases in the set, with and without a page."""
+    """Studies or cases in the set, with and without a page; or sets in the directory."""
     missing_images: int = 0
     """Image files of the studies that have a page which are not there: an empty frame is shown in place of each."""
 
@@ -126,13 +127,15 @@ def show(
 ) -> Pages:
     """Write pages that show studies and their findings, or cases and their answer keys.
 
-    Pages are written one by one, so that memory does not grow with the size of the images.
+    Of a directory that holds such sets, audits, runs and reports, one start page is written that links all of them, and
+    pages of the sets that have none. Pages are written one by one, so that memory does not grow with the size of the
+    images.
 
     Args:
-        location: Study set or benchmark.
+        location: Study set or benchmark, or a directory that holds some.
         out: Directory to write the pages to; it is created if needed.
         id: Id of one study or case. Without it, an index and the pages of the first `limit` are written.
-        limit: Write pages of at most this number of studies or cases.
+        limit: Write pages of at most this number of studies or cases of a set.
         images: Directory of the images, if they have moved.
         title: Heading of the index; the name of the set's directory unless given.
         progress: Progress display, such as `carina.progress_bar`; none by default.
@@ -141,8 +144,8 @@ def show(
         The pages. `path` is the index, or the page of the one study or case; `to_frame()` lists ids and files.
 
     Raises:
-        CarinaError: `location` is neither a study set nor a benchmark, has no such id, or cannot be drawn; or
-            `out` is a file or holds a set.
+        CarinaError: `location` is no study set, no benchmark and no directory that holds any, has no such id, or cannot
+            be drawn; or `out` is a file or holds a set.
 
     Example:
         >>> pages = show("studies", "pages", limit=4)
@@ -152,6 +155,15 @@ def show(
     target = as_path(out)
     if limit < 1:
         raise CarinaError(f"limit: expected 1 or more, found {limit}")
+    if _is_folder(location):
+        from carina.pages.folder import write_folder_page  # noqa: PLC0415 - it uses the writers of this module
+
+        if id is not None:
+            raise CarinaError(f"{as_path(location)}: is no set; give the set that holds {id!r}")
+        root = None if images is None else as_path(images)
+        return write_folder_page(
+            as_path(location), target, limit=limit, images=root, title=title, progress=progress
+        )
     opened = _open_set(location, images)
     heading = title or opened.directory.resolve().name
     if isinstance(opened, Benchmark):
@@ -353,6 +365,14 @@ def write_case_pages(
         index = out / INDEX
         write_bytes(index, html.encode())
     return Pages(html=index, pages=tuple(pages), noun="case", total=len(cases))
+
+
+def _is_folder(location: Location) -> bool:
+    """Whether it is a directory that is no set and has something in it."""
+    if isinstance(location, Studies | Benchmark):
+        return False
+    path = as_path(location)
+    return path.is_dir() and what_is(path) is None and any(path.iterdir())
 
 
 def _open_set(location: Location, images: Location | None) -> Studies | Benchmark:

@@ -1,7 +1,9 @@
 """Benchmarks as Inspect tasks: `inspect eval carina/percept -T bench=DIR -T history=gold --model openai/gpt-5`.
 
 The walk is that of `carina run`; the loop, the log and `inspect view` are Inspect's. A case is a sample, a stage a
-score; a stage without an answer is NaN, never 0. The log holds the SHA-256 of each image instead of the image, unless
+score: the mean score of its steps, 0 for those that were not reached because the case had stopped; a stage of which no
+step could be asked is NaN, never 0. `mean` averages cases; `report_accuracy` is the value of the stage in `carina
+report`: from the same steps, by the same function. The log holds the SHA-256 of each image instead of the image, unless
 `-T log_images=true`. With `-T out=RUN` the answers are also stored as a run, which `carina run` can resume, and vice
 versa. Imported by inspect-ai alone.
 """
@@ -31,6 +33,7 @@ from carina.models import Sampling, parse_model_name
 from carina.models.served import ChatMessage
 from carina.models.served.service import generate_reply, guard_model, to_inspect_message
 from carina.models.served.terms import refuse_restricted
+from carina.runs.analysis.stage_values import stage_values
 from carina.runs.examples import open_images, prepare_prompts
 from carina.runs.inspect_log import TaskRun
 from carina.runs.log import Answered
@@ -239,8 +242,14 @@ def _without_images(one: ChatMessage) -> ChatMessage:
 
 
 def _step_metadata(row: StepRow) -> dict[str, Any]:
-    names = ("step", "stage", "task", "state", "status", "correct", "score", "error")
-    return {name: getattr(row, name) for name in names}
+    return {name: getattr(row, name) for name in _LOGGED}
+
+
+_LOGGED = (
+    "case", "patient", "protocol", "target", "path", "number", "step", "stage", "task", "format", "multiple", "state",
+    "status", "gold_label", "correct", "score", "error",
+)  # fmt: skip
+"""Fields of a step in the log: what its result is, and what the report weighs it by."""
 
 
 def _stage_scorer(stages: Sequence[str]) -> Any:  # noqa: ANN401
@@ -257,12 +266,15 @@ def _stage_scorer(stages: Sequence[str]) -> Any:  # noqa: ANN401
 
         return score
 
-    metrics = {"*": [mean(), stderr(), _cases()]}
+    metrics = {
+        f"stage {stage}": [mean(), stderr(), _cases(), _report_accuracy(int(stage))] for stage in stages
+    }
     return scorer(metrics=metrics, name="stages")(make)()
 
 
 def _mean_of(steps: Sequence[dict[str, Any]], stage: int) -> float:
-    values = [step["score"] for step in steps if step["stage"] == stage and step["state"] == "answered"]
+    own = [step for step in steps if step["stage"] == stage and step["state"] != "incomplete"]
+    values = [step["score"] if step["state"] == "answered" else 0.0 for step in own]
     return math.fsum(values) / len(values) if values else math.nan
 
 
@@ -275,3 +287,17 @@ def _make_cases() -> Callable[[list[SampleScore]], float]:
 
 _cases = metric(name="n")(_make_cases)
 """Number of cases behind a mean; always shown."""
+
+
+def _make_report_accuracy(stage: int) -> Callable[[list[SampleScore]], float]:
+    def report_accuracy(scores: list[SampleScore]) -> float:
+        logged = [step for one in scores for step in (one.score.metadata or {}).get("steps", ())]
+        rows = [StepRow(study="", source="", options=0, **step) for step in logged]
+        values = stage_values(rows)
+        return values.get(stage, math.nan)
+
+    return report_accuracy
+
+
+_report_accuracy = metric(name="report_accuracy")(_make_report_accuracy)
+"""The value of a stage in `carina report`: accuracy, balanced over opposing paths, or the mean score of free text."""

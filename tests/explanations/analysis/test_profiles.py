@@ -160,10 +160,9 @@ def test_a_profile_of_findings_alone_has_their_mean_for_headline(explained, prob
             assert (average, low, n) == ("macro", None, own["n"].sum())
     key = f'data-key="chx|model|all||{parts["metric"][0]}|macro"'
     assert key in headline
-    # Every warning says which of the two it is about.
-    told = re.findall(r"<b>(?:Warning|Note)\.</b> ([^<]*)</span>", page)
-    assert told
-    assert all(one.startswith(("bench: ", "bench · chexlocalize: ")) for one in told)
+    # Each of the two has warnings of its own.
+    titles = ("Warnings and notes, bench", "Warnings and notes, bench · chexlocalize")
+    assert re.findall(r'aria-label="(Warnings and notes, [^"]*)"', page) == list(titles)
 
 
 def test_a_benchmark_is_found_beside_its_runs_or_where_it_is_named(explained, probes, tmp_path):

@@ -117,7 +117,7 @@ def test_runs_on_other_probes_are_skipped_and_listed(ground):
         "Left out, because they rest on other probes: lab/few · similarity (few) (4 scored)"
         in left_out_sentence(found)
     )
-    (warned,) = [one for one in map_notices([found], [()]) if one.text.startswith("Not all runs")]
+    (warned,) = [one for one in map_notices(found, ()) if one.text.startswith("Not all runs")]
     assert warned.level == "warning"
     assert "lab/few · similarity (few) (4 of 7)" in warned.text
 

@@ -51,11 +51,14 @@ def test_warnings_tell_what_is_not_above_a_control(source):
         "lab/poor · similarity is not significantly above control/mean-region, control/lungs and control/centre in "
         "any measure." in text
     )
-    assert text.index("Before you read on") < text.index("<h3>Headline</h3>")
+    # After the headline, by kind, with the number of each.
+    assert text.index("<h3>Headline</h3>") < text.index("<h3>Warnings and notes</h3>")
+    (count,) = re.findall(r"<b>Warning\.</b> Not above the controls \((\d+)\)", text)
+    assert int(count) == len(re.findall(r"<li>[^<]* is not significantly above", text))
 
 
 def test_a_run_has_one_warning_of_the_controls(source):
-    told = re.findall(r"<b>(?:Warning|Note)\.</b> ([^<]*)</span>", source)
+    told = re.findall(r"<li>([^<]*)</li>", source)
     above = [
         one.partition(" is not significantly above ")[0]
         for one in told

@@ -87,17 +87,21 @@ PLAIN = ("state", "status", "cost")
 """Levels whose figures are counts."""
 
 
+def is_count(key: str) -> bool:
+    return key.split("|")[1] in PLAIN and "|share of " not in key
+
+
 def test_every_number_of_the_page_is_in_the_tables(page, tables):
     known = {}
     for name, rows in tables.items():
-        for row in rows:
+        for row in rows if name != "results" else ():
             if "one" in row and name != "against-blind":
                 key = "|".join(row[part] for part in ("one", "other", "level", "name", "metric"))
                 bounds = f"{points(row['low'])} to {points(row['high'])}" if row["low"] else None
                 known[key] = (points(row["value"]), bounds)
             elif "run" in row and "level" in row:
                 key = "|".join(row[part] for part in ("run", "level", "name", "metric"))
-                if row["level"] in PLAIN:
+                if is_count(key):
                     known[key] = (row["value"], None)
                 else:
                     bounds = f"{percent(row['low'])}–{percent(row['high'])}" if row["low"] else None
@@ -106,7 +110,7 @@ def test_every_number_of_the_page_is_in_the_tables(page, tables):
     for key, shown in page.cells.items():
         value, bounds = known[key]
         for cell in shown:
-            if key.split("|")[1] in PLAIN:
+            if is_count(key):
                 assert float(cell["value"].replace(",", "")) == pytest.approx(float(value), abs=0.05), key
             else:
                 assert (cell["value"], cell.get("sub")) == (value, bounds), key
@@ -133,14 +137,15 @@ def test_chance_and_constant_answer_stand_below_the_runs(page):
     constant = "33.3 50.0 50.0 100.0 50.0 62.5 72.7"
     assert f"Chance a draw among the admissible answers {chance}" in text
     assert f"Best constant answer the same to every question of a kind {constant}" in text
-    assert "Best constant answer 33.3% Chance 17.4%" in text.split("Before you read on")[0]
+    assert "Best constant answer 33.3% Chance 17.4%" in text.split("Warnings and notes")[0]
 
 
 def test_a_model_below_the_best_constant_answer_gets_a_warning(page):
     text = " ".join(page.text.split())
     # Beta has 1/4 of cases right; of the cases that it finished, always "No" has (1/3 + 1/2) / 2.
     assert re.search(
-        r"Warning. lab/beta · own on percept is not significantly above the best constant answer in: "
+        r"Warning. Not above the best constant answer \(1\) lab/beta · own on percept is not significantly above the "
+        r"best constant answer in: "
         r"Case success \(25.0%, [\d.]+–[\d.]+, against 41.7%\)",
         text,
     )
@@ -186,7 +191,7 @@ def test_parsing_results_that_never_occur_are_named_in_the_note(page):
 
 
 def test_every_table_row_is_in_the_long_table(written, tables):
-    long = pl.read_parquet(next(path for path in written.files if path.suffix == ".parquet"))
+    long = pl.read_parquet(next(path for path in written.files if path.name == "tables.parquet"))
     assert long.columns == [
         "run",
         "model",
@@ -201,21 +206,33 @@ def test_every_table_row_is_in_the_long_table(written, tables):
         "chance",
         "constant",
     ]
-    assert long.height == sum(len(rows) for name, rows in tables.items() if name != "chexpercept")
+    assert long.height == sum(
+        len(rows) for name, rows in tables.items() if name not in ("chexpercept", "results")
+    )
     one = long.filter((pl.col("run") == "beta") & (pl.col("level") == "micro"))
     assert one["value"].to_list() == pytest.approx([7 / 19])
     gap = long.filter((pl.col("level") == "comparison") & (pl.col("name") == "micro, less beta"))
     assert gap["value"].to_list() == pytest.approx([10 / 19])
 
 
-def test_warnings_come_first_and_are_plain(page):
+def test_warnings_follow_the_headline_by_kind_with_their_number(page):
     text = " ".join(page.text.split())
     assert "lab/beta · own: 1 of 6 percept cases are incomplete." in text
     assert re.search(
         r"lab/beta · own on percept is not significantly above the blind baseline builtin/majority", text
     )
     assert "more than 2% of the answers could not be parsed: lab/beta · own (5.3% of 19)" in text
-    assert text.index("Before you read on") < text.index("Headline")
+    assert text.index("Headline") < text.index("Warnings and notes") < text.index("Reach: how far")
+    kinds = [
+        ("Warning", "Incomplete cases", 1),
+        ("Warning", "Not above a blind baseline", 1),
+        ("Warning", "Not above the best constant answer", 1),
+        ("Note", "Answers that could not be parsed", 1),
+    ]
+    places = [text.index(f"{level}. {kind} ({count})") for level, kind, count in kinds]
+    assert places == sorted(places)
+    # The card at the top says how many there are, and leads to them.
+    assert "3 warnings about these figures" in text
 
 
 def test_cells_without_values_are_blank(page):
@@ -289,15 +306,15 @@ def test_figures_are_written_as_svg_and_png(written):
 
 def test_the_result_names_all_tables_and_figures(written):
     root = written.path
-    assert len(list((root / "tables").glob("*.csv"))) == 12
+    assert len(list((root / "tables").glob("*.csv"))) == 13
     assert len(list((root / "figures").glob("*.svg"))) == 5
     assert set(written.tables) == {path.stem for path in (root / "tables").glob("*.csv")}
     assert set(written.figures) == {path.stem for path in (root / "figures").glob("*.svg")}
-    assert written.to_frame().equals(written.tables["headline"])
+    assert written.to_frame().equals(written.tables["results"])
     assert written.to_frame("reach").height == written.tables["reach"].height > 0
     with pytest.raises(CarinaError, match="no table 'none'"):
         written.to_frame("none")
-    assert repr(written) == f"Report({str(root)!r}, pages='report.html', tables=12, figures=5)"
+    assert repr(written) == f"Report({str(root)!r}, pages='report.html', tables=13, figures=5)"
 
 
 def test_fewer_cases_are_a_mix(runs, tmp_path):

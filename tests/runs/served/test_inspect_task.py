@@ -12,10 +12,11 @@ from tests.models.loopback import KEY, MODEL, Answer, failing
 from tests.runs.conftest import CASES
 from tests.runs.served.scripted_model import serving_model
 
+from carina.pages.report import report
 from carina.runs import open_run, read_info
 from carina.runs.evaluate import run_model
 from carina.runs.options import RunOptions
-from carina.runs.prompts import style_text
+from carina.runs.prompts import style_text, system_prompt
 from carina.store.errors import CarinaError
 
 NAMES = [case.id for case in CASES]
@@ -24,14 +25,16 @@ TREK = [case for case in CASES if case.protocol == "trek"]
 CODE = """
 import json, shutil, sys
 from inspect_ai import eval as inspect_eval
-from carina.runs.inspect_task import trek
+from carina.runs.inspect_task import percept, trek
 bench, url, run, logs, model = sys.argv[1:]
 OTHERS = {"log_images": True, "prompt_style": "answer", "image_order": "after", "image_detail": "low"}
 notices = []
-for number, arguments in enumerate([{"out": run}, {"out": run}, OTHERS]):
-    (log,) = inspect_eval(trek(bench=bench, **arguments), model=model, model_base_url=url, max_retries=0,
-                          log_dir=logs, display="none")
-    shutil.copytree(run, f"{run}-{number}")
+arguments_of_all = [{"out": run}, {"out": run}, OTHERS, {"out": f"{run}-3", "on_wrong": "stop"}]
+for number, arguments in enumerate(arguments_of_all):
+    task = percept(bench=bench, **arguments) if number == 3 else trek(bench=bench, **arguments)
+    (log,) = inspect_eval(task, model=model, model_base_url=url, max_retries=0, log_dir=logs, display="none")
+    if number < 3:
+        shutil.copytree(run, f"{run}-{number}")
     notices.append({
         "status": log.status,
         "location": log.location,
@@ -46,9 +49,15 @@ print(json.dumps(notices))
 
 @pytest.fixture(scope="module")
 def evaluated(bench, tmp_path_factory):
-    """Two evaluations into one run, the first with faults, and one with pictures in its log."""
+    """Two evaluations into one run, the first with faults; one with pictures in its log; one that stops at errors."""
     folder = tmp_path_factory.mktemp("inspect")
-    faults = {("talk", 3): [failing(400, "no")], ("talk-0", 1): [Answer("Yes.")]}
+    faults = {
+        ("talk", 3): [failing(400, "no")],
+        ("talk-0", 1): [Answer("Yes.")],
+        ("rr-0", 1): [Answer("Answer: 2")],
+        ("rr-1", 1): [failing(400, "no")],
+        ("lf-0", 0): [Answer("Answer: 2")],
+    }
     with pytest.MonkeyPatch.context() as patch, serving_model(NAMES, faults) as scripted:
         patch.setenv("LOOPBACK_API_KEY", KEY)
         line = [bench.directory, scripted.service.url, folder / "run", folder / "logs", MODEL]
@@ -76,6 +85,31 @@ def test_every_stage_has_a_score_and_an_unreached_one_is_nan(evaluated):
     )
 
 
+@pytest.mark.parametrize("number", [0, 1, 3])
+def test_a_stage_has_the_value_that_the_report_gives_it(evaluated, tmp_path, number):
+    """Also where a step failed, where a case stopped at an error, and where two paths are opposed."""
+    folder, logs, _ = evaluated
+    results = report(folder / f"run-{number}", tmp_path, cases=0).to_frame()
+    expected = {
+        f"stage {stage}": value
+        for level in ("words", "stage")
+        for stage, value in results.filter(level=level).select("stage", "estimate").iter_rows()
+    }
+    found = {name: of_stage["report_accuracy"] for name, of_stage in logs[number]["scores"].items()}
+    known = {name: value for name, value in found.items() if not math.isnan(value)}
+    assert known == pytest.approx({name: value for name, value in expected.items() if value is not None})
+    # Percept's contour evaluation has one of two opposing paths here, so that neither gives a value.
+    assert set(known) == ({"stage 1", "stage 3", "stage 4"} if number == 3 else set(expected))
+
+
+def test_a_step_that_was_not_reached_counts_as_wrong(evaluated):
+    """Case rr answers step 2 wrong and stops: nothing of its later stages was asked, as for the report."""
+    _, (*_, stopped), _ = evaluated
+    assert stopped["samples"]["rr"] == {"stage 1": 1, "stage 2": 0, "stage 3": 0, "stage 4": 0} | {
+        name: value for name, value in stopped["samples"]["rr"].items() if name == "stage 8"
+    }
+
+
 def test_an_inspect_task_writes_a_run(evaluated):
     folder, _, _ = evaluated
     rows = open_run(folder / "run-0").rows()
@@ -88,16 +122,18 @@ def test_an_inspect_task_writes_a_run(evaluated):
 
 
 def test_a_repeated_task_asks_only_open_questions(evaluated):
-    folder, (_, second, _), scripted = evaluated
+    folder, (_, second, *_), scripted = evaluated
     assert {row.state for row in open_run(folder / "run-1").rows()} == {"answered"}
     assert second["scores"]["stage 3"]["n"] == 4
     # Once for the first two together, once for the third, which keeps nothing.
-    assert scripted.answered == {(case.id, number): 2 for case in TREK for number in range(len(case.steps))}
+    answered = {place: count for place, count in scripted.answered.items() if place[0].startswith("talk")}
+    assert answered == {(case.id, number): 2 for case in TREK for number in range(len(case.steps))}
 
 
 def test_a_task_takes_the_prompts_of_a_user(evaluated):
     added = style_text("trek", "answer")
     asked = [one.body["messages"] for one in evaluated[2].service.asked]
+    asked = [one for one in asked if one[0]["content"].startswith(system_prompt("trek"))]
     own = [one for one in asked if one[0]["content"].endswith(added)]
     assert 0 < len(own) < len(asked)
     for messages in asked:
@@ -108,7 +144,7 @@ def test_a_task_takes_the_prompts_of_a_user(evaluated):
 
 
 def test_images_are_logged_only_on_request(evaluated):
-    _, (_, without, within), _ = evaluated
+    _, (_, without, within, _), _ = evaluated
     assert b"iVBORw0KGgo" not in everything(without["location"])
     assert b"[image, SHA-256 " in everything(without["location"])
     assert b"iVBORw0KGgo" in everything(within["location"])

@@ -1,8 +1,8 @@
 """Reading runs of `carina explain`: maps, their scores and checks, refused where they do not belong together."""
 
 import os
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -53,8 +53,10 @@ class MapsRun:
     """Means with intervals."""
     checked: CheckResult | None = None
     """Whether its maps depend on image, text and weights, where `--check` was given."""
+    label: str = ""
+    """Name that the caller gave it; empty where it is named after its model and method."""
     suffix: str = ""
-    """Distinguishes it from another run of the same model and method."""
+    """Distinguishes it from another run of the same name."""
 
     @property
     def manifest(self) -> Manifest:
@@ -70,8 +72,9 @@ class MapsRun:
 
     @property
     def title(self) -> str:
-        """Model and method; a control has one method, which its name says."""
-        name = self.model if self.is_control else f"{self.model} · {self.method}"
+        """The label, or model and method; a control has one method, which its name says."""
+        own = self.model if self.is_control else f"{self.model} · {self.method}"
+        name = self.label or own
         return f"{name} ({self.suffix})" if self.suffix else name
 
     @property
@@ -206,10 +209,13 @@ def read_maps_run(path: Path) -> MapsRun:
     )
 
 
-def read_maps_runs(paths: Sequence[Path]) -> list[MapsRun]:
-    """Read several runs of `carina explain`; each may be given once."""
+def read_maps_runs(paths: Sequence[Path], labels: Mapping[Path, str] | None = None) -> list[MapsRun]:
+    """Read several runs of `carina explain`; each may be given once. `labels` are names for some of them."""
+    known = labels or {}
     return read_distinct(
-        paths, read_maps_run, lambda run: (run.benchmark, run.scoring.profile, run.model, run.method)
+        paths,
+        lambda path: replace(read_maps_run(path), label=known.get(path, "")),
+        lambda run: (run.benchmark, run.scoring.profile, run.title),
     )
 
 

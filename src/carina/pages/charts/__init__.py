@@ -8,12 +8,13 @@ from carina.pages.charts.figure import Figure, mark_svg
 from carina.pages.charts.intervals import Interval, IntervalPanel, Reference, interval_chart, list_shares
 from carina.pages.charts.lines import LinePanel, Trace, line_chart
 from carina.pages.charts.scatter import Dot, ScatterPanel, scatter_chart
-from carina.pages.charts.style import COLOURS, MODEL_HUES, MODEL_SHAPES, Fill, SeriesStyle, Shape, Theme
+from carina.pages.charts.style import COLOURS, MODEL_HUES, MODEL_SHAPES, Dash, Fill, SeriesStyle, Shape, Theme
 
 __all__ = [
     "COLOURS",
     "MODEL_HUES",
     "MODEL_SHAPES",
+    "Dash",
     "Dot",
     "Figure",
     "Fill",

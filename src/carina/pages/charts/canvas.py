@@ -12,7 +12,7 @@ from matplotlib.legend_handler import HandlerTuple
 from matplotlib.lines import Line2D
 from matplotlib.transforms import Affine2D
 
-from carina.pages.charts.style import COLOURS, SeriesStyle, Shape, Theme
+from carina.pages.charts.style import COLOURS, Fill, SeriesStyle, Shape, Theme
 from carina.pages.charts.text import SMALL, TEXT, text_width, wrap_text
 
 DPI: Final = 72
@@ -39,6 +39,8 @@ Box = tuple[float, float, float, float]
 _HANDLE_GAP: Final = 6.0
 _COLUMN_GAP: Final = 22.0
 """Distances in a legend: of a mark from its name, and of columns."""
+_HALVES: Final[dict[Fill, str]] = {"half": "left", "bottom": "bottom", "top": "top"}
+"""The half of a mark that has its colour, as matplotlib names it."""
 _MARKERS: Final[dict[Shape, tuple[str, float]]] = {
     "circle": ("o", 1.0),
     "square": ("s", 0.88),
@@ -225,12 +227,12 @@ class Canvas:
             "linestyle": "none",
             "marker": marker,
             "markersize": 2 * size * scale,
-            "markerfacecolor": colour if style.fill in ("full", "half") else ground,
+            "markerfacecolor": ground if style.fill in ("hollow", "dot") else colour,
             "markeredgecolor": ground if is_full else colour,
             "markeredgewidth": 1.0 if is_full else 1.6,
         }
-        if style.fill == "half":
-            mark |= {"fillstyle": "left", "markerfacecoloralt": ground}
+        if style.fill in _HALVES:
+            mark |= {"fillstyle": _HALVES[style.fill], "markerfacecoloralt": ground}
         dot = {"linestyle": "none", "marker": "o", "markersize": 0.84 * size, "color": colour, "mew": 0}
         return [mark, dot] if style.fill == "dot" else [mark]
 

@@ -1,6 +1,7 @@
 """Lines in panels: the share of cases still right by stage, overlap by threshold, frequency by probability.
 
-Lines that coincide are drawn as stripes of their colours with their marks side by side, and the note names them.
+Lines that coincide are drawn as stripes of their colours, and the note names them. Marks that would lie on each other
+stand side by side.
 """
 
 from collections.abc import Mapping, Sequence
@@ -22,7 +23,7 @@ Point = tuple[float, float]
 _STRIPE: Final = 7.0
 """Length of a stripe of lines that coincide, in pixels."""
 _APART: Final = 9.0
-"""Distance of the marks of lines that coincide, in pixels."""
+"""Distance of marks that would lie on each other, in pixels."""
 _MARKED: Final = 4
 """Marks of a smooth line."""
 
@@ -157,7 +158,8 @@ def _draw_row(
             grid="y",
         )
         canvas.write_title(axes, title, cut_text(panel.subtitle, width + 30, SMALL), height=rise)
-        _draw_lines(canvas, axes, panel, width / (panel.x_range[1] - panel.x_range[0] or 1.0))
+        pixels = (width / (panel.x_range[1] - panel.x_range[0] or 1.0), height / panel.y_top)
+        _draw_lines(canvas, axes, panel, pixels)
         below = top + height + 8 + 13 * max(map(len, labels.values())) + (18 if panel.x_title else 0)
         if has_legends:
             styles = [trace.style for trace in panel.traces]
@@ -176,8 +178,8 @@ def _wrap_tick(panel: LinePanel, at: float, box: Box) -> list[str]:
     return wrap_text(panel.x_ticks[at], room, SMALL)
 
 
-def _draw_lines(canvas: Canvas, axes: Axes, panel: LinePanel, pixels: float) -> None:
-    """Draw the lines of a panel, the first above the others; `pixels` is the width of 1 on x."""
+def _draw_lines(canvas: Canvas, axes: Axes, panel: LinePanel, pixels: Point) -> None:
+    """Draw the lines of a panel, the first above the others; `pixels` is the width of 1 on x and the height on y."""
     if panel.has_diagonal:
         axes.plot((0, 1), (0, 1), **canvas.line_options(CHANCE, 1.2))
     if panel.chance:
@@ -187,12 +189,48 @@ def _draw_lines(canvas: Canvas, axes: Axes, panel: LinePanel, pixels: float) -> 
         for group in _coinciding(panel.traces)
         for number, trace in enumerate(group)
     }
-    for trace in reversed(panel.traces):
-        _draw_trace(canvas, axes, panel, trace, stripe=stripes.get(trace.style, (0, 1)), pixels=pixels)
+    shifts = _shift_marks(panel.traces, pixels)
+    for trace, own in reversed(list(zip(panel.traces, shifts, strict=True))):
+        _draw_trace(canvas, axes, panel, trace, stripe=stripes.get(trace.style, (0, 1)), shifts=own)
+
+
+def _marked_points(trace: Trace) -> list[Point]:
+    """The points of a line that get a mark."""
+    points = list(trace.points)
+    every = max(1, len(points) // _MARKED) if trace.is_smooth else 1
+    return points[every // 2 :: every]
+
+
+def _shift_marks(traces: Sequence[Trace], pixels: Point) -> list[dict[Point, float]]:
+    """For each line: how far each of its marks is moved on x, so that marks at the same height stand side by side."""
+    across, up = pixels
+    columns: dict[float, list[tuple[float, int]]] = {}
+    for number, trace in enumerate(traces):
+        for x, y in _marked_points(trace):
+            columns.setdefault(x, []).append((y, number))
+    shifts: list[dict[Point, float]] = [{} for _ in traces]
+    for x, marks in columns.items():
+        groups: list[list[tuple[float, int]]] = []
+        for y, number in sorted(marks):
+            if groups and (y - groups[-1][-1][0]) * up < _APART:
+                groups[-1].append((y, number))
+            else:
+                groups.append([(y, number)])
+        for group in groups:
+            # From left to right in the order of the legend.
+            for place, (y, number) in enumerate(sorted(group, key=lambda mark: mark[1])):
+                shifts[number][x, y] = (place - (len(group) - 1) / 2) * _APART / across
+    return shifts
 
 
 def _draw_trace(
-    canvas: Canvas, axes: Axes, panel: LinePanel, trace: Trace, *, stripe: tuple[int, int], pixels: float
+    canvas: Canvas,
+    axes: Axes,
+    panel: LinePanel,
+    trace: Trace,
+    *,
+    stripe: tuple[int, int],
+    shifts: Mapping[Point, float],
 ) -> None:
     """Draw one line with its interval and marks; `stripe` is its number among those that coincide, and their count."""
     style, points = trace.style, list(trace.points)
@@ -209,12 +247,10 @@ def _draw_trace(
     line = style if count == 1 else replace(style, dash=(_STRIPE, (count - 1) * _STRIPE))
     options = canvas.line_options(line, 2.0, offset=-number % count * _STRIPE)
     axes.plot(*zip(*start, *points, strict=True), **options)
-    every = max(1, len(points) // _MARKED) if trace.is_smooth else 1
-    marked = points[every // 2 :: every]
-    shift = (number - (count - 1) / 2) * _APART / pixels
+    marked = _marked_points(trace)
     tips = [f"{style.name}, {panel.x_ticks.get(x, f'{x:.3g}')}: {100 * y:.1f}%" for x, y in marked]
     canvas.draw_marks(
-        axes, [x + shift for x, _ in marked], [y for _, y in marked], style, size=4.2, tips=tips
+        axes, [x + shifts[x, y] for x, y in marked], [y for _, y in marked], style, size=4.2, tips=tips
     )
     for x, y in trace.highlights:
         triangle = replace(style, shape="down", fill="full")

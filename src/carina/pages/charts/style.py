@@ -7,7 +7,8 @@ Theme = Literal["light", "dark"]
 Shape = Literal[
     "circle", "square", "triangle", "down", "pentagon", "hexagon", "diamond", "cross", "saltire", "star"
 ]
-Fill = Literal["full", "hollow", "half", "dot"]
+Fill = Literal["full", "hollow", "half", "dot", "bottom", "top"]
+"""How much of a mark has its colour: all, none, the left half, a dot within, or the half at the bottom or top."""
 Dash = tuple[float, float]
 """Lengths of a dash and of the gap after it, in pixels."""
 

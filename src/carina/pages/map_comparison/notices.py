@@ -1,4 +1,4 @@
-"""What a reader must know before the numbers about maps: warnings and notes."""
+"""What a reader must know of the numbers about maps: warnings and notes."""
 
 from collections.abc import Iterator, Sequence
 
@@ -7,30 +7,24 @@ from carina.explanations.analysis.maps_analysis import MapsAnalysis
 from carina.explanations.analysis.measures import leading_measure
 from carina.pages.map_comparison.gallery import Gallery
 from carina.pages.run_comparison.cells import format_p, format_points, format_points_interval
-from carina.pages.run_comparison.notices import Notice, sort_notices
+from carina.pages.run_comparison.notices import Level, Notice
 from carina.pages.words import join_names
 from carina.runs.analysis.estimates import Difference
 
 
-def map_notices(analyses: Sequence[MapsAnalysis], galleries: Sequence[Sequence[Gallery]]) -> list[Notice]:
-    """Notices about all groups, warnings first; where there are several groups, each notice names its own."""
-    notices: dict[Notice, None] = {}
-    for analysis, own in zip(analyses, galleries, strict=True):
-        name = f"{analysis.group.title or 'maps'}: " if len(analyses) > 1 else ""
-        for item in (*_group_notices(analysis), *_unreadable_image_notices(own)):
-            notices.setdefault(Notice(item.level, f"{name}{item.text}"))
-    return sort_notices(list(notices))
-
-
-def _group_notices(analysis: MapsAnalysis) -> Iterator[Notice]:
+def map_notices(analysis: MapsAnalysis, galleries: Sequence[Gallery]) -> Iterator[Notice]:
+    """Notices about a group of runs of maps."""
     yield from _automatic_region_notices(analysis)
     yield from _probe_notices(analysis)
     yield from _control_notices(analysis)
     yield from _missing_control_notices(analysis)
     yield from _tuning_notices(analysis)
     yield from _missing_benchmark_notices(analysis)
+    yield from _unreadable_image_notices(galleries)
     yield from (
-        Notice("note", f"{run.title}: {text}.") for run in analysis.group.runs for text in run.unchecked
+        Notice("note", "Not compared with checksums", f"{run.title}: {text}.")
+        for run in analysis.group.runs
+        for text in run.unchecked
     )
 
 
@@ -60,7 +54,8 @@ def _control_notices(analysis: MapsAnalysis) -> Iterator[Notice]:
             who = "Nor is it" if nowhere else f"{item.run.title} is not"
             sentences.append(f"{who} significantly above {'; '.join(somewhere)}.")
         if sentences:
-            yield Notice("warning" if nowhere or is_leading else "note", " ".join(sentences))
+            level: Level = "warning" if nowhere or is_leading else "note"
+            yield Notice(level, "Not above the controls", " ".join(sentences))
 
 
 def _describe_difference(item: Difference) -> str:
@@ -76,6 +71,7 @@ def _missing_control_notices(analysis: MapsAnalysis) -> Iterator[Notice]:
     if uncompared:
         yield Notice(
             "warning",
+            "Scored without controls",
             f"{', '.join(uncompared)}: scored without controls, so there is nothing to compare the scores with. Run "
             "carina explain with --controls.",
         )
@@ -89,6 +85,7 @@ def _probe_notices(analysis: MapsAnalysis) -> Iterator[Notice]:
         names = ", ".join(f"{run.title} ({len(held[run.id])} of {len(every)})" for run in partial)
         yield Notice(
             "warning",
+            "Different probes",
             f"Not all runs are scored on the same probes: {names}. Estimates are over each run's own probes; "
             "differences are over probes that both runs have.",
         )
@@ -99,6 +96,7 @@ def _automatic_region_notices(analysis: MapsAnalysis) -> Iterator[Notice]:
         every = len(set().union(*(run.own["case"] for run in analysis.group.runs)))
         yield Notice(
             "warning",
+            "Regions by a program",
             f"A program, and no person, drew {analysis.automatic:,} of the {every:,} regions: agreement with them is "
             "agreement with that program, not with readers.",
         )
@@ -109,13 +107,16 @@ def _tuning_notices(analysis: MapsAnalysis) -> Iterator[Notice]:
     if untuned and analysis.group.profile in ("carina", "chexlocalize"):
         yield Notice(
             "note",
+            "Thresholds",
             f"{', '.join(untuned)}: no split for tuning thresholds was given, so measures with a tuned threshold are "
             "left out. Run carina explain with --tune-on.",
         )
     splits = {run.scoring.tuned_on for run in analysis.group.runs} - {None}
     if len(splits) > 1:
         yield Notice(
-            "note", f"Thresholds were tuned on different splits: {', '.join(sorted(map(str, splits)))}."
+            "note",
+            "Thresholds",
+            f"Thresholds were tuned on different splits: {', '.join(sorted(map(str, splits)))}.",
         )
 
 
@@ -125,6 +126,7 @@ def _unreadable_image_notices(galleries: Sequence[Gallery]) -> Iterator[Notice]:
     if missing:
         yield Notice(
             "note",
+            "Images that cannot be read",
             f"Images of some maps could not be read, so they are not shown: {', '.join(missing)}. Give the folder "
             "of the images with --images.",
         )
@@ -134,6 +136,7 @@ def _missing_benchmark_notices(analysis: MapsAnalysis) -> Iterator[Notice]:
     if analysis.group.bench is None:
         yield Notice(
             "note",
+            "Benchmark not found",
             f"The benchmark of {analysis.group.runs[0].title} was not found near the run, so there are no pictures. "
             "Give its directory with --bench.",
         )

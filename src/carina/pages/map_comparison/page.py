@@ -11,8 +11,17 @@ from carina.pages.map_comparison.figures import style_controls
 from carina.pages.map_comparison.gallery import Gallery
 from carina.pages.map_comparison.notices import map_notices
 from carina.pages.run_comparison.cells import break_long_words
-from carina.pages.run_comparison.page import COMPARISON_COLOURS, drop_empty_tables, figure_values, mark_values
+from carina.pages.run_comparison.labels import short_title
+from carina.pages.run_comparison.notices import group_notices
+from carina.pages.run_comparison.page import (
+    COMPARISON_COLOURS,
+    count_warnings,
+    drop_empty_tables,
+    figure_values,
+    mark_values,
+)
 from carina.pages.run_comparison.page import PACKAGE as RUN_COMPARISON
+from carina.pages.start import Link
 
 PACKAGE: Final = "carina.pages.map_comparison"
 
@@ -22,6 +31,9 @@ def render_map_comparison(
     styles: Sequence[Mapping[str, SeriesStyle]],
     figures: Sequence[Mapping[str, Figure]],
     galleries: Sequence[Sequence[Gallery]],
+    *,
+    links: Sequence[Sequence[Link]] = (),
+    case_pages: Mapping[str, str] | None = None,
 ) -> str:
     """Render the page.
 
@@ -30,19 +42,24 @@ def render_map_comparison(
         styles: For each analysis: how its runs are drawn, by id.
         figures: For each analysis: its figures by subject.
         galleries: For each analysis: pictures of the maps of its runs.
+        links: For each analysis: where its studies are on other pages; none by default.
+        case_pages: Addresses of the pages of cases; none by default.
 
     Returns:
         The HTML of the page, which needs no other file.
     """
     runs = [run for analysis in analyses for run in analysis.group.runs]
-    models = list(dict.fromkeys(run.model for run in runs if not run.is_baseline))
-    references = list(dict.fromkeys(run.model for run in runs if run.is_baseline))
+    models = list(dict.fromkeys(run.label or run.model for run in runs if not run.is_baseline))
+    references = list(dict.fromkeys(run.label or run.model for run in runs if run.is_baseline))
+    subjects = list(dict.fromkeys(analysis.group.title or "maps" for analysis in analyses))
+    title = short_title(models or references, subjects)
     values = {
         "groups": [
-            _group_values(place, *parts)
+            {**_group_values(place, *parts), "links": links[place] if links else ()}
             for place, parts in enumerate(zip(analyses, styles, figures, galleries, strict=True))
         ],
-        "notices": map_notices(analyses, galleries),
+        "title": title,
+        "case_pages": case_pages or {},
         "models": models or references,
         "references": references if models else [],
         "break_long_words": break_long_words,
@@ -50,7 +67,7 @@ def render_map_comparison(
     return render_page(
         "map_comparison.html.j2",
         values,
-        title=f"Maps: {', '.join(models or references)}",
+        title=f"Maps: {title}",
         styles=("comparison.css", "map_comparison.css"),
         scripts=("unfold_for_print.js",),
         packages=(PACKAGE, RUN_COMPARISON),
@@ -66,6 +83,7 @@ def _group_values(
     galleries: Sequence[Gallery],
 ) -> dict[str, object]:
     runs = analysis.group.runs
+    notices = group_notices(map_notices(analysis, galleries))
     return {
         "id": f"maps-{place + 1}",
         "title": analysis.group.title or "maps",
@@ -77,6 +95,8 @@ def _group_values(
         "patients": len({patient for run in runs for patient in run.own["patient"]}),
         "findings": len({finding for run in runs for finding in run.own["finding"]}),
         "measures": analysis.group.measures,
+        "notices": notices,
+        "warnings": count_warnings(notices),
         "headline_tables": drop_empty_tables(
             [
                 tables.headline_table(analysis),

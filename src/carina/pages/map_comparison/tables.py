@@ -121,6 +121,13 @@ def headline_table(analysis: MapsAnalysis) -> Table:
     )
 
 
+def paper_table(analysis: MapsAnalysis) -> Table:
+    """The headline table as a paper prints it, without bars and marks."""
+    is_macro = analysis.average == "macro"
+    note = "Percent: the mean over findings." if is_macro else "Percent (95% interval over patients)."
+    return replace(headline_table(analysis), note=note)
+
+
 def macro_table(analysis: MapsAnalysis) -> Table:
     """Means over findings; empty where the headline shows them already."""
     rows: list[Row] = []

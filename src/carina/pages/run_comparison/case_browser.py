@@ -117,6 +117,7 @@ def browser_data(
     styles: Sequence[Mapping[str, SeriesStyle]],
     selected: Sequence[Sequence[str]],
     notify: Callable[[str], object] = lambda _sentence: None,
+    case_pages: Mapping[str, str] | None = None,
 ) -> Json:
     """Runs, cases and images for the page's script.
 
@@ -125,6 +126,7 @@ def browser_data(
         styles: Styles of the runs of each group.
         selected: Ids of the cases to show, of each group.
         notify: Called with a sentence about a case that is left out, because an image of it cannot be shown.
+        case_pages: Addresses of the pages of cases; none by default.
 
     Raises:
         CarinaError: No case of a group can be shown: the directory of the images is wrong.
@@ -132,12 +134,12 @@ def browser_data(
     images = ImageStore()
     runs, cases, all_left_out = [], [], []
     for place, (group, style, wanted) in enumerate(zip(groups, styles, selected, strict=True)):
-        has_histories = len({run.history for run in group.runs}) > 1
+        has_settings = len({run.setting for run in group.runs}) > 1
         runs += [
             {
                 "id": run.id,
                 "group": place,
-                "name": f"{run.model} · {run.history}" if has_histories else run.model,
+                "name": f"{run.name} · {run.setting}" if has_settings else run.name,
                 "colour": style[run.id].colour,
             }
             for run in group.runs
@@ -154,7 +156,8 @@ def browser_data(
             except CarinaError as problem:
                 problems.append(problem)
                 continue
-            cases.append(_case(group, case, rows, rendered) | {"group": place})
+            page = (case_pages or {}).get(case.id, "")
+            cases.append(_case(group, case, rows, rendered) | {"group": place, "page": page})
         if problems and len(problems) == len(wanted):
             raise CarinaError(
                 f"{problems[0]}; give the images with --images DIR, or --cases 0 for a report without cases"

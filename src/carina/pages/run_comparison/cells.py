@@ -1,8 +1,8 @@
 """Tables of a page: headings, cells, and how numbers are written."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
-from itertools import groupby
+from dataclasses import dataclass, replace
+from itertools import groupby, pairwise
 from typing import Final
 
 from markupsafe import Markup, escape
@@ -13,6 +13,9 @@ from carina.runs.analysis.estimates import Difference, Estimate
 MINUS: Final = "−"
 _LONG_WORD: Final = 24
 """Letters from which a word may be broken after a slash; shorter ones, such as builtin/asymmetry, stay whole."""
+MOST_COLUMNS: Final = 12
+"""Columns of one part of a table."""
+_MOST_WIDE_COLUMNS: Final = 7
 _BREAK: Final = Markup("/<wbr>")
 
 
@@ -83,6 +86,25 @@ class Table:
     @property
     def is_empty(self) -> bool:
         return all(row.is_empty for row in self.rows)
+
+    @property
+    def parts(self) -> "list[Table]":
+        """The table in parts of at most `MOST_COLUMNS` columns, which fit a page and a sheet of paper."""
+        count = -(-len(self.columns) // MOST_COLUMNS) or 1
+        ends = [len(self.columns) * place // count for place in range(count + 1)]
+        return [
+            replace(
+                self,
+                columns=self.columns[start:end],
+                rows=tuple(replace(row, cells=row.cells[start:end]) for row in self.rows),
+            )
+            for start, end in pairwise(ends)
+        ]
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether it has so many columns that they have to be narrow."""
+        return len(self.columns) > _MOST_WIDE_COLUMNS
 
 
 def format_percent(value: float) -> str:

@@ -9,6 +9,7 @@ from carina.explanations.analysis.estimates import MapEstimate
 from carina.pages.charts import (
     MODEL_HUES,
     MODEL_SHAPES,
+    Dash,
     Figure,
     Fill,
     Interval,
@@ -33,33 +34,43 @@ from carina.runs.analysis.run_analysis import RunAnalysis
 
 _BLIND_SHAPES: Final[tuple[Shape, ...]] = ("diamond", "cross", "saltire", "hexagon")
 _GREYS: Final = 2
-_FILLS: Final[dict[str, Fill]] = {"own": "full", "gold": "hollow", "hint": "half", "none": "dot"}
+_FILLS: Final[dict[str, Fill]] = {
+    "own": "full",
+    "gold": "hollow",
+    "implicit": "bottom",
+    "hint": "half",
+    "explicit": "top",
+    "none": "dot",
+}
+_DASHES: Final[tuple[Dash | None, ...]] = (None, (11.0, 3.0), (4.0, 2.0), (14.0, 6.0), (7.0, 5.0))
+"""Lines of models, in turn: they differ in a print without colours, too."""
 _NAMED_STAGE_WIDTH: Final = 1.7
 """Names of stages need more room than the numbers of steps."""
 
 
 def style_runs(runs: Sequence[ComparedRun]) -> dict[str, SeriesStyle]:
-    """Styles by id of the run: hue and shape show the model, the fill of the mark shows the history.
+    """Styles by id of the run: hue, shape and line show the model, the fill of the mark shows the history.
 
     Blind baselines are grey and dashed, the oracle is a star. So no two runs differ by their colour alone.
     """
-    seeing = list(dict.fromkeys(run.model for run in runs if not run.is_baseline and not run.is_oracle))
-    blind = list(dict.fromkeys(run.model for run in runs if run.is_baseline and not run.is_oracle))
-    has_histories = len({run.history for run in runs}) > 1
+    seeing = list(dict.fromkeys(run.name for run in runs if not run.is_baseline and not run.is_oracle))
+    blind = list(dict.fromkeys(run.name for run in runs if run.is_baseline and not run.is_oracle))
+    has_settings = len({run.setting for run in runs}) > 1
     styles = {}
     for run in runs:
-        name = f"{run.model} · {run.history}" if has_histories else run.model
+        name = f"{run.name} · {run.setting}" if has_settings else run.name
         fill = _FILLS[run.history]
         if run.is_oracle:
             styles[run.id] = SeriesStyle(name, "oracle", "star", (1.5, 2.5), fill)
         elif run.is_baseline:
-            place = blind.index(run.model)
+            place = blind.index(run.name)
             shape = _BLIND_SHAPES[place % len(_BLIND_SHAPES)]
             styles[run.id] = SeriesStyle(name, f"b{place % _GREYS + 1}", shape, (5.0, 3.0), fill)
         else:
-            place = seeing.index(run.model)
+            place = seeing.index(run.name)
             shape = MODEL_SHAPES[place % len(MODEL_SHAPES)]
-            styles[run.id] = SeriesStyle(name, MODEL_HUES[place % len(MODEL_HUES)], shape, None, fill)
+            dash = _DASHES[place % len(_DASHES)]
+            styles[run.id] = SeriesStyle(name, MODEL_HUES[place % len(MODEL_HUES)], shape, dash, fill)
     return styles
 
 
@@ -201,7 +212,7 @@ def _reach_panel(
             if item.low is not None and item.high is not None
         ]
         points = [(at[item.name], item.value or 0.0) for item in known]
-        has_band = has_bands and style.dash is None
+        has_band = has_bands and style.colour in MODEL_HUES
         traces.append(Trace(style, points, start, band if has_band else ()))
     chance = next((curve for curve in drawn if curve.estimates[-1].chance is not None), None)
     return [
@@ -235,7 +246,7 @@ def _history_figure(
         for measure in (*analysis.measures, *analysis.free_text_measures)
     }
     models = {
-        pair.own.id: replace(styles[pair.own.id], name=pair.own.model, dash=None, fill="full")
+        pair.own.id: replace(styles[pair.own.id], name=pair.own.name, dash=None, fill="full")
         for pair in pairs
     }
     panels = []

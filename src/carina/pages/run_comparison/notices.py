@@ -1,5 +1,6 @@
-"""What a reader must know before the numbers: warnings and notes, and the leading measure in a few lines."""
+"""What a reader must know of the numbers: warnings and notes by kind, and the leading measure in a few lines."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -16,16 +17,29 @@ from carina.runs.analysis.estimates import Difference, Estimate
 from carina.runs.analysis.read import ComparedRun
 from carina.runs.analysis.run_analysis import RunAnalysis
 
+Level = Literal["warning", "note"]
+_NOT_ABOVE_BLIND: Final = "Not above a blind baseline"
 MOST_UNPARSED: Final = 0.02
 """Share of answers that could not be parsed from which there is a note."""
 
 
 @dataclass(frozen=True)
 class Notice:
-    """One sentence or two before the numbers."""
+    """One sentence or two about the numbers."""
 
-    level: Literal["warning", "note"]
+    level: Level
+    kind: str
+    """A few words that all notices of the same kind share."""
     text: str
+
+
+@dataclass(frozen=True)
+class NoticeGroup:
+    """The notices of one kind."""
+
+    level: Level
+    kind: str
+    texts: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -38,7 +52,7 @@ class HeadlineSummary:
 
 
 def run_notices(analysis: RunAnalysis) -> list[Notice]:
-    """Notices about a group of runs, warnings first."""
+    """Notices about a group of runs."""
     group = analysis.group
     notices = [
         *_program_notices(analysis),
@@ -53,6 +67,7 @@ def run_notices(analysis: RunAnalysis) -> list[Notice]:
         notices.append(
             Notice(
                 "note",
+                "No blind baseline",
                 f"{group.protocol}: no blind baseline is among these runs, so nothing here shows that a model looks "
                 "at the images. Run builtin/majority, or the same model with --blind.",
             )
@@ -65,16 +80,21 @@ def run_notices(analysis: RunAnalysis) -> list[Notice]:
         notices.append(
             Notice(
                 "note",
+                "Different cases",
                 f"{group.protocol}: runs do not hold the same cases: {names}. Estimates are over each run's own cases; "
                 "differences are over cases that both runs have.",
             )
         )
-    return sort_notices(notices)
+    return notices
 
 
-def sort_notices(notices: list[Notice]) -> list[Notice]:
-    """Warnings before notes."""
-    return sorted(notices, key=lambda item: item.level != "warning")
+def group_notices(notices: Iterable[Notice]) -> list[NoticeGroup]:
+    """Notices by kind, warnings before notes."""
+    texts: dict[tuple[Level, str], dict[str, None]] = {}
+    for one in notices:
+        texts.setdefault((one.level, one.kind), {})[one.text] = None
+    groups = [NoticeGroup(level, kind, tuple(own)) for (level, kind), own in texts.items()]
+    return sorted(groups, key=lambda group: group.level != "warning")
 
 
 def _program_notices(analysis: RunAnalysis) -> list[Notice]:
@@ -88,21 +108,21 @@ def _program_notices(analysis: RunAnalysis) -> list[Notice]:
             "cases rest on, and no person has reviewed them: agreement with these keys is agreement with that "
             "program, not with readers."
         )
-        notices.append(Notice("warning", text))
+        notices.append(Notice("warning", "Keys by a program", text))
     if stated:
         text = (
             f"{group.protocol}: in {stated:,} of the {len(group.cases):,} cases, a key rests on a finding of which "
             "only a program says whether it is present, such as a label that was mined from a report: agreement with "
             "these keys is agreement with that program, not with readers."
         )
-        notices.append(Notice("warning", text))
+        notices.append(Notice("warning", "Keys by a program", text))
     return notices
 
 
 def _unfinished_notices(analysis: RunAnalysis) -> list[Notice]:
     """Runs whose last call did not end, and what could not be compared with checksums."""
     notices = [
-        Notice("warning", f"{_run_name(run)}: {text}.")
+        Notice("warning", "Unfinished runs", f"{_run_name(run)}: {text}.")
         for run in analysis.group.runs
         for text in run.unfinished
     ]
@@ -110,7 +130,10 @@ def _unfinished_notices(analysis: RunAnalysis) -> list[Notice]:
     for run in analysis.group.runs:
         for text in run.unchecked:
             unchecked.setdefault(text, []).append(_run_name(run))
-    return notices + [Notice("note", f"{join_names(names)}: {text}.") for text, names in unchecked.items()]
+    return notices + [
+        Notice("note", "Not compared with checksums", f"{join_names(names)}: {text}.")
+        for text, names in unchecked.items()
+    ]
 
 
 def _unanswered_notices(analysis: RunAnalysis) -> list[Notice]:
@@ -127,7 +150,8 @@ def _unanswered_notices(analysis: RunAnalysis) -> list[Notice]:
             )
         else:
             continue
-        notices.append(Notice("warning", f"{_run_name(run)} on {analysis.group.protocol}: {text}"))
+        subject = f"{_run_name(run)} on {analysis.group.protocol}"
+        notices.append(Notice("warning", "Runs without answers", f"{subject}: {text}"))
     return notices
 
 
@@ -143,6 +167,7 @@ def _incomplete_notices(analysis: RunAnalysis) -> list[Notice]:
             notices.append(
                 Notice(
                     "warning",
+                    "Incomplete cases",
                     f"{_run_name(run)}: {missing} of {cases} {analysis.group.protocol} cases are incomplete. They "
                     "count as neither right nor wrong; repeat the run to finish them.",
                 )
@@ -161,10 +186,11 @@ def _blind_baseline_notices(analysis: RunAnalysis) -> list[Notice]:
         start = f"{name} is not significantly above the blind baseline {_baseline(item)} in"
         if below and len(below) == len(item.differences):
             text = f"{start} any measure. Nothing here shows that it looks at the images."
-            notices.append(Notice("warning", text))
+            notices.append(Notice("warning", _NOT_ABOVE_BLIND, text))
         elif below:
             is_leading = analysis.leading_measure.key in [one.key for one in item.not_above]
-            notices.append(Notice("warning" if is_leading else "note", f"{start}: {'; '.join(below)}."))
+            level: Level = "warning" if is_leading else "note"
+            notices.append(Notice(level, _NOT_ABOVE_BLIND, f"{start}: {'; '.join(below)}."))
     return notices
 
 
@@ -185,6 +211,7 @@ def _constant_answer_notices(analysis: RunAnalysis) -> list[Notice]:
             notices.append(
                 Notice(
                     "warning" if is_leading else "note",
+                    "Not above the best constant answer",
                     f"{_run_name(run)} on {analysis.group.protocol} is not significantly above the best constant "
                     f"answer in: {'; '.join(text for _, text in below)}.",
                 )
@@ -205,8 +232,9 @@ def _beside_constant(estimate: Estimate) -> str:
 
 
 def _parsing_notices(analysis: RunAnalysis) -> list[Notice]:
+    names = {run.id: _run_name(run) for run in analysis.group.runs}
     listed = [
-        f"{item.model} · {item.history} ({format_percent(item.value)}% of {item.n})"
+        f"{names[item.run]} ({format_percent(item.value)}% of {item.n})"
         for item in analysis.parsing
         if item.name == UNPARSED and item.value is not None and item.value > MOST_UNPARSED
     ]
@@ -215,6 +243,7 @@ def _parsing_notices(analysis: RunAnalysis) -> list[Notice]:
     return [
         Notice(
             "note",
+            "Answers that could not be parsed",
             f"{analysis.group.protocol}: more than {MOST_UNPARSED:.0%} of the answers could not be parsed: "
             f"{'; '.join(listed)}. They count as wrong; the reasons are in the table of parsing results.",
         )
@@ -222,15 +251,13 @@ def _parsing_notices(analysis: RunAnalysis) -> list[Notice]:
 
 
 def _run_name(run: ComparedRun) -> str:
-    return f"{run.model} · {run.history}"
+    return f"{run.name} · {run.setting}"
 
 
 def _baseline(item: AgainstBlind) -> str:
     """The baseline, with its history where that differs."""
     baseline = item.baseline
-    return (
-        baseline.model if baseline.history == item.run.history else f"{baseline.model} ({baseline.history})"
-    )
+    return baseline.name if baseline.history == item.run.history else f"{baseline.name} ({baseline.history})"
 
 
 def _describe_difference(item: Difference) -> str:
@@ -259,7 +286,7 @@ def summarise_headline(analysis: RunAnalysis) -> HeadlineSummary | None:
             bounds = format_interval(estimate.low, estimate.high)
             lines.append(
                 (
-                    f"{words}: {run.model}",
+                    f"{words}: {run.name}",
                     f"{format_percent(estimate.value or 0.0)}%",
                     f"({bounds})" if bounds else "",
                 )

@@ -12,8 +12,9 @@ from carina.pages.charts import COLOURS, Figure, SeriesStyle, mark_svg
 from carina.pages.frame import render_page
 from carina.pages.run_comparison import tables
 from carina.pages.run_comparison.cells import Table, break_long_words
-from carina.pages.run_comparison.labels import HISTORIES, PATH_MEANINGS
-from carina.pages.run_comparison.notices import run_notices, sort_notices, summarise_headline
+from carina.pages.run_comparison.labels import HISTORIES, PATH_MEANINGS, short_title
+from carina.pages.run_comparison.notices import NoticeGroup, group_notices, run_notices, summarise_headline
+from carina.pages.start import Link
 from carina.runs.analysis.run_analysis import RunAnalysis
 from carina.runs.analysis.run_groups import RunGroup
 
@@ -31,6 +32,7 @@ def render_run_comparison(
     styles: Sequence[Mapping[str, SeriesStyle]],
     figures: Sequence[Mapping[str, Figure]],
     browser: Mapping[str, Any],
+    links: Sequence[Sequence[Link]] = (),
 ) -> str:
     """Render the page.
 
@@ -39,22 +41,23 @@ def render_run_comparison(
         styles: For each analysis: how its runs are drawn, by id.
         figures: For each analysis: its figures by subject.
         browser: What the case browser shows (`case_browser.browser_data`).
+        links: For each analysis: where its studies are on other pages; none by default.
 
     Returns:
         The HTML of the page, which needs no other file.
     """
-    # A run of several protocols is in several groups.
-    notices = sort_notices(list(dict.fromkeys(one for analysis in analyses for one in run_notices(analysis))))
-    groups = [_group_values(*parts) for parts in zip(analyses, styles, figures, strict=True)]
+    links = links or [()] * len(analyses)
+    groups = [_group_values(*parts) for parts in zip(analyses, styles, figures, links, strict=True)]
     protocols = [analysis.group.protocol for analysis in analyses]
     for group in groups:
         group["name"] = group["protocol" if protocols.count(str(group["protocol"])) == 1 else "title"]
     runs = [run for analysis in analyses for run in analysis.group.runs]
-    models = list(dict.fromkeys(run.model for run in runs if not (run.is_baseline or run.is_oracle)))
-    references = list(dict.fromkeys(run.model for run in runs if run.is_baseline or run.is_oracle))
+    models = list(dict.fromkeys(run.name for run in runs if not (run.is_baseline or run.is_oracle)))
+    references = list(dict.fromkeys(run.name for run in runs if run.is_baseline or run.is_oracle))
+    title = short_title(models or references, list(dict.fromkeys(protocols)))
     values = {
         "groups": groups,
-        "notices": notices,
+        "title": title,
         "models": models or references,
         "references": references if models else [],
         "browser": Markup(script_safe_json(browser)),  # noqa: S704 - made safe for a script element
@@ -66,7 +69,7 @@ def render_run_comparison(
     return render_page(
         "run_comparison.html.j2",
         values,
-        title=f"Report: {', '.join(models or references)}",
+        title=f"Report: {title}",
         styles=("comparison.css", "case_browser.css"),
         scripts=("unfold_for_print.js", "case_browser.js"),
         packages=(PACKAGE,),
@@ -75,12 +78,17 @@ def render_run_comparison(
 
 
 def _group_values(
-    analysis: RunAnalysis, styles: Mapping[str, SeriesStyle], figures: Mapping[str, Figure]
+    analysis: RunAnalysis,
+    styles: Mapping[str, SeriesStyle],
+    figures: Mapping[str, Figure],
+    links: Sequence[Link],
 ) -> dict[str, object]:
     group = analysis.group
+    notices = group_notices(run_notices(analysis))
     steps = pl.concat([one.all_steps.select("case", "step", "patient") for one in group.outcomes.values()])
     return {
-        "id": "-".join((group.protocol, group.runs[0].info.fingerprint[:8])),
+        "id": group_id(group),
+        "links": links,
         "protocol": group.protocol,
         "title": group.title,
         "has_answers": group.has_answers,
@@ -91,6 +99,8 @@ def _group_values(
         "paths": _paths(group),
         "runs": group.runs,
         "summary": summarise_headline(analysis),
+        "notices": notices,
+        "warnings": count_warnings(notices),
         "marks": mark_values(styles),
         "figures": {name: figure_values(figure) for name, figure in figures.items()},
         "headline_tables": drop_empty_tables(
@@ -127,6 +137,11 @@ def _group_values(
     }
 
 
+def group_id(group: RunGroup) -> str:
+    """Id of the section of a group of runs."""
+    return "-".join((group.protocol, group.runs[0].info.fingerprint[:8]))
+
+
 def figure_values(figure: Figure) -> dict[str, str]:
     """What templates need of a figure."""
     svg = Markup(figure.svg("page"))  # noqa: S704 - drawn by carina.pages.charts
@@ -136,6 +151,11 @@ def figure_values(figure: Figure) -> dict[str, str]:
 def mark_values(styles: Mapping[str, SeriesStyle]) -> dict[str, Markup]:
     """The marks of runs as templates put them beside their names."""
     return {key: Markup(mark_svg(style)) for key, style in styles.items()}  # noqa: S704 - drawn by carina.pages.charts
+
+
+def count_warnings(notices: Iterable[NoticeGroup]) -> int:
+    """Number of warnings, of all kinds."""
+    return sum(len(one.texts) for one in notices if one.level == "warning")
 
 
 def drop_empty_tables(candidates: Iterable[Table]) -> list[Table]:

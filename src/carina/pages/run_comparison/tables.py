@@ -25,13 +25,14 @@ from carina.pages.run_comparison.labels import (
 )
 from carina.pages.words import join_names
 from carina.runs.analysis.breakdown import ACCURACY, SUCCESS, Dimension, DimensionTitle, breakdown_metrics
-from carina.runs.analysis.counts import FORMAT_METRICS, list_error_kinds
+from carina.runs.analysis.counts import FORMAT_METRICS, UNPARSED, list_error_kinds
 from carina.runs.analysis.estimates import Estimate
 from carina.runs.analysis.first_errors import CORRECTED, NO_ERROR, NOT_CORRECTED
 from carina.runs.analysis.measures import Measure
 from carina.runs.analysis.reach import ReachCurve
 from carina.runs.analysis.read import ComparedRun
 from carina.runs.analysis.readers import ALPHA, METRICS, READERS
+from carina.runs.analysis.result_rows import reader_estimate
 from carina.runs.analysis.run_analysis import RunAnalysis
 
 ByKey = Mapping[tuple[str, str, str, str], Estimate]
@@ -136,10 +137,15 @@ def _by_key(estimates: Iterable[Estimate]) -> ByKey:
 
 
 def _run_heading(run: ComparedRun, *, with_history: bool = False) -> Heading:
-    """The run's mark and model; its history where nothing else names it."""
+    """The run's mark and name; its history where nothing else names it, and its model where it has a label."""
     kind = "oracle" if run.is_oracle else "blind baseline" if run.is_baseline else ""
-    note = " · ".join(part for part in (f"history {run.history}" if with_history else "", kind) if part)
-    return Heading(text=run.model, note=note, mark=run.id)
+    model = run.model if run.label else ""
+    # The history may stand above the rows; what else the setting differs in stands nowhere else.
+    setting = run.setting if with_history else run.setting.removeprefix(run.history).removeprefix(", ")
+    history = f"history {setting}" if with_history else setting
+    return Heading(
+        text=run.name, note=" · ".join(part for part in (model, history, kind) if part), mark=run.id
+    )
 
 
 def _has_several_histories(analysis: RunAnalysis) -> bool:
@@ -167,8 +173,23 @@ def headline_table(analysis: RunAnalysis) -> Table:
     note += f"{find_protocol(analysis.group.protocol).headline_note} "
     note += "Bold with a star: above the next run of the same history, paired, after Holm's correction."
     table = _measure_table(analysis, analysis.measures, "Headline", note)
-    rows = [replace(row, group=row.group or "Models") for row in table.rows]
-    return replace(table, rows=(*rows, *_reference_rows(analysis)))
+    rows = [
+        replace(row, cells=(*row.cells, _unparsed_cell(analysis, run)), group=row.group or "Models")
+        for row, run in zip(table.rows, analysis.group.runs, strict=True)
+    ]
+    return replace(
+        table,
+        columns=(*table.columns, Heading(text="Not parsed", note="share of answers")),
+        rows=(*rows, *_reference_rows(analysis), *_ceiling_rows(analysis)),
+    )
+
+
+def paper_table(analysis: RunAnalysis) -> Table:
+    """The headline table as a paper prints it, without bars and marks."""
+    note = f"Percent (95% interval over patients). {find_protocol(analysis.group.protocol).headline_note}"
+    if analysis.best:
+        note += " Bold: above the next run of the same history, paired, after Holm's correction."
+    return replace(headline_table(analysis), note=note)
 
 
 def free_text_table(analysis: RunAnalysis) -> Table:
@@ -197,6 +218,25 @@ def _measure_table(analysis: RunAnalysis, measures: Sequence[Measure], title: st
     return Table(title=title, corner="Model", columns=columns, rows=tuple(rows), note=note)
 
 
+def _unparsed_cell(analysis: RunAnalysis, run: ComparedRun) -> Cell:
+    """The share of all answers of a run that could not be parsed."""
+    share = next(one for one in analysis.parsing if one.run == run.id and one.name == UNPARSED)
+    return replace(share_cell(share), bar=None)
+
+
+def _ceiling_rows(analysis: RunAnalysis) -> list[Row]:
+    """Readers against readers, in the measures that say of readers what they say of models."""
+    cells = tuple(
+        replace(share_cell(reader_estimate(analysis, measure)), bar=None) for measure in analysis.measures
+    )
+    row = Row(
+        heading=Heading(text="Human ceiling", note="each reader against the others"),
+        cells=(*cells, Cell()),
+        group="Readers, on the same cases",
+    )
+    return [] if row.is_empty else [row]
+
+
 def _reference_rows(analysis: RunAnalysis) -> list[Row]:
     """Chance and the best constant answer, over the cases of the run that has most."""
     headline, measures = analysis.headline, analysis.measures
@@ -211,7 +251,10 @@ def _reference_rows(analysis: RunAnalysis) -> list[Row]:
     return [
         Row(
             heading=Heading(text=name, note=note),
-            cells=tuple(Cell() if value is None else Cell(text=_small_percent(value)) for value in values),
+            cells=(
+                *(Cell() if value is None else Cell(text=_small_percent(value)) for value in values),
+                Cell(),
+            ),
             group="Without an image, computed from the answer key",
         )
         for name, note, values in references
@@ -382,7 +425,7 @@ def history_table(analysis: RunAnalysis) -> Table:
         words, meaning = COMPARISONS[pair.histories]
         rows.append(
             Row(
-                heading=Heading(text=pair.own.model, mark=pair.own.id),
+                heading=Heading(text=pair.own.name, mark=pair.own.id),
                 cells=tuple(difference_cell(known.get(measure.key)) for measure in measures),
                 group=f"{words}: {meaning}",
             )
@@ -405,7 +448,7 @@ def identical_answer_sentences(analysis: RunAnalysis) -> list[str]:
     for pair in analysis.histories:
         if pair.identical_answers is not None:
             other = next(name for name in pair.histories if name != "own")
-            subject = f"{pair.own.model}: all {pair.identical_answers:,} answers"
+            subject = f"{pair.own.name}: all {pair.identical_answers:,} answers"
             identical.setdefault(subject, []).append(other)
     return [
         f"{subject} are the same with history own as with {join_names(others)}: the history has no influence on "
@@ -420,7 +463,7 @@ def comparison_table(analysis: RunAnalysis) -> Table:
     pairs = list(dict.fromkeys((item.one, item.other) for item in analysis.differences))
     rows = [
         Row(
-            heading=Heading(text=f"{runs[one].model} minus {runs[other].model}"),
+            heading=Heading(text=f"{runs[one].name} minus {runs[other].name}"),
             cells=tuple(
                 difference_cell(known.get((one, other, measure.key))) for measure in analysis.measures
             ),

@@ -11,7 +11,13 @@ from carina.runs.analysis.measures import Measure
 from carina.runs.analysis.outcomes import Outcomes
 from carina.runs.analysis.read import ComparedRun, model_name, sort_steps
 
-COMPARED: Final = (("own", "gold"), ("own", "none"), ("hint", "own"))
+COMPARED: Final = (
+    ("own", "gold"),
+    ("own", "implicit"),
+    ("own", "none"),
+    ("hint", "own"),
+    ("explicit", "own"),
+)
 """First minus second: propagation of a model's errors, worth of its conversation, gain by hints."""
 _STATE_COLUMNS: Final = ("case", "number", "protocol", "step", "state", "status")
 _ANSWER_COLUMNS: Final = ("answer", "label", "boxes", "text")
@@ -67,7 +73,7 @@ def compare_histories(
 def pair_with_corrected(runs: Sequence[ComparedRun]) -> list[tuple[ComparedRun, ComparedRun]]:
     """Runs with own answers, each with the run of the same model whose answers were corrected: gold, else hint."""
     pairs = {}
-    for history in ("hint", "gold"):
+    for history in ("explicit", "hint", "implicit", "gold"):
         for own, corrected in _runs_of_one_model(runs, "own", history):
             pairs[own.id] = (own, corrected)
     return [pairs[run.id] for run in runs if run.id in pairs]

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import Field, dataclass, field, replace
 from pathlib import Path
-from typing import Any, ClassVar, Final, Protocol, TypeVar
+from typing import Any, ClassVar, Final, Protocol, TypeVar, cast
 
 import msgspec
 import polars as pl
@@ -42,6 +42,8 @@ _SAMPLING_TITLES: Final = {
 }
 BLIND_MODELS: Final = ("builtin/majority", "builtin/random")
 """Models that never see an image."""
+BY_STAGE: Final = {"gold": "implicit", "hint": "explicit"}
+"""CheXpercept's names of the policies that correct stage by stage."""
 ORACLE: Final = "builtin/oracle"
 """Model that answers with the key. It tests the benchmark and the scoring, and is not compared with other models."""
 _EXPECTED_RUN: Final = "expected a run that `carina run` or `carina explain` has written"
@@ -65,18 +67,37 @@ class ComparedRun:
     """Sentences about what could not be compared with a checksum."""
     missing: Mapping[str, int] = field(default_factory=dict)
     """By protocol: number of cases that were selected and have no row, because a call was interrupted."""
+    label: str = ""
+    """Name that the caller gave it; empty where it is named after its model."""
     suffix: str = ""
-    """Distinguishes it from another run of the same model and history on the same benchmark."""
+    """Distinguishes it from another run of the same name and setting on the same benchmark."""
 
     @property
     def model(self) -> str:
-        """Name of the model, with what distinguishes this run of it."""
+        """Name of the model, with what distinguishes this run of it where the caller gave no label."""
         name = model_name(self.info)
-        return f"{name} ({self.suffix})" if self.suffix else name
+        return f"{name} ({self.suffix})" if self.suffix and not self.label else name
+
+    @property
+    def name(self) -> str:
+        """The name that pages and charts show: the label, or the model."""
+        if not self.label:
+            return self.model
+        return f"{self.label} ({self.suffix})" if self.suffix else self.label
 
     @property
     def history(self) -> str:
-        return self.info.policy.history
+        """The history policy; "implicit" and "explicit" where gold and hint correct stage by stage."""
+        policy = self.info.policy
+        return BY_STAGE.get(policy.history, policy.history) if policy.scope == "stage" else policy.history
+
+    @property
+    def setting(self) -> str:
+        """The history, and what else differs from the defaults of `carina run`."""
+        policy = self.info.policy
+        parser = f"profile {policy.profile}" if policy.profile != "carina" else ""
+        stop = "stops at an error" if policy.on_wrong == "stop" else ""
+        return ", ".join(part for part in (self.history, parser, stop) if part)
 
     @property
     def request(self) -> str:
@@ -220,11 +241,60 @@ def read_run(path: Path) -> ComparedRun:
     )
 
 
-def read_runs(paths: Sequence[Path]) -> list[ComparedRun]:
-    """Read several runs; each may be given once."""
+def read_runs(paths: Sequence[Path], labels: Mapping[Path, str] | None = None) -> list[ComparedRun]:
+    """Read several runs; each may be given once. `labels` are names for some of them."""
     if not paths:
         raise CarinaError(f"no runs given, {_EXPECTED_RUN}")
-    return read_distinct(paths, read_run, lambda run: (run.info.fingerprint, run.model, run.history))
+    known = labels or {}
+    return read_distinct(
+        paths,
+        lambda path: replace(read_run(path), label=known.get(path, "")),
+        lambda run: (run.info.fingerprint, run.name, run.setting),
+    )
+
+
+def assign_labels(paths: Sequence[Path], labels: Sequence[str]) -> dict[Path, str]:
+    """The labels of runs.
+
+    Args:
+        paths: Directories of the runs, in order.
+        labels: One name for each run, in their order; or RUN=NAME for some, where RUN is the directory of a run or its
+            last part.
+
+    Returns:
+        The label of each run that has one.
+
+    Raises:
+        CarinaError: The number of labels is not that of the runs, a label is empty, or a run gets two.
+    """
+    named = [_split_label(paths, label) for label in labels]
+    if any(path is None for path, _ in named):
+        if len(labels) != len(paths):
+            listed = ", ".join(str(path) for path in paths)
+            raise CarinaError(
+                f"{len(labels)} labels for {len(paths)} runs: expected one for each, in the order {listed}; or RUN=NAME"
+            )
+        named = list(zip(paths, labels, strict=True))
+    found: dict[Path, str] = {}
+    for path, label in named:
+        name = " ".join(label.split())
+        if not name:
+            raise CarinaError(f"{path}: its label is empty, expected a name")
+        if path in found:
+            raise CarinaError(f"{path}: has two labels, {found[path]!r} and {name!r}")
+        found[cast(Path, path)] = name
+    return found
+
+
+def _split_label(paths: Sequence[Path], label: str) -> tuple[Path | None, str]:
+    """The run that a label of the form RUN=NAME names, and the name; no run for a label of another form."""
+    for place in (place for place, letter in enumerate(label) if letter == "="):
+        run = label[:place]
+        by_path = [path for path in paths if path.resolve() == Path(run).resolve()]
+        by_name = [path for path in paths if path.resolve().name == run]
+        if len(by_path or by_name) == 1:
+            return (by_path or by_name)[0], label[place + 1 :]
+    return None, label
 
 
 def find_runs(paths: Sequence[Path], notify: Callable[[str], object] = lambda _sentence: None) -> list[Path]:

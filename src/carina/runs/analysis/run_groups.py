@@ -13,7 +13,7 @@ from carina.runs.info import fingerprint
 from carina.runs.results import describe_missing_cases
 from carina.store.errors import CarinaError
 
-HISTORIES = ("own", "gold", "hint", "none")
+HISTORIES = ("own", "gold", "implicit", "hint", "explicit", "none")
 """History policies in the order in which runs are listed."""
 
 

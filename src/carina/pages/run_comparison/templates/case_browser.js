@@ -142,6 +142,7 @@
     pane.replaceChildren(
       make("h3", { text: [one.target, one.path ? pathWords(one.path) : ""].filter(Boolean).join(", ") || data.groups[one.group], title: pathMeaning(one.path) }),
       make("p", { class: "meta quiet", text: [one.id, `study ${one.study}`, one.patient ? `patient ${one.patient}` : ""].filter(Boolean).join(" · ") }),
+      one.page ? make("p", { class: "meta" }, make("a", { href: one.page, text: "Page of this case" })) : "",
       summary, ...one.steps.map(stepped));
     pane.scrollTop = 0;
     const entry = entries.find((candidate) => candidate.one === one);
