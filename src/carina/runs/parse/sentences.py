@@ -1,0 +1,172 @@
+"""Options that a sentence judges or concludes with: "Therefore: No", "the 3rd mask is best", "no point needs it"."""
+
+import re
+from functools import lru_cache
+from typing import Final
+
+from carina.runs.parse.choices import Choices, split_tokens, word_set
+from carina.runs.parse.expression import Expression, read_expression
+from carina.runs.parse.natural import DENIALS, comparable_words, find_named_option, own_words
+from carina.runs.parse.normalise import normalise_text
+
+_LONGEST: Final = 4000
+"""Most characters of a reply whose sentences are read; of a longer one, the last."""
+_CONCLUSION: Final = re.compile(
+    r"(?:^|(?<=[.!?\n;])|(?<=[.!?\n;]\s))\s?(?:and |so )?(?:so|therefore|thus|hence|overall|consequently|accordingly"
+    r"|in (?:conclusion|summary|short)|to (?:conclude|sum up|summari[sz]e)|finally|ultimately|all in all)\b"
+    r"\s?(?P<sign>[,:-])?\s?(?:(?:it is|it's|it must be|this is|i say|we get|that leaves|the best (?:fit|match) is)\s)?"
+)
+_END: Final = re.compile(r"[!?;\n]|\.(?!\d)(?!\s?(?:and|&)\b)")
+_SENTENCE: Final = re.compile(r"[.!?;\n](?!\d)\s*")
+_CLAUSE: Final = re.compile(
+    r"\s*[,;:]\s*|\s+-+\s+|\s(?:because|since|although|though|whereas|while|but|and|so|as it|as they)\s"
+)
+_ASIDE: Final = re.compile(
+    r"(?:(?:i (?:think|believe|would say|find|feel)|in my (?:view|opinion|judge?ment)|therefore|thus|hence|so|overall"
+    r"|clearly|that|the|here|to me)\s)+"
+)
+_LIKE: Final = r"(?:(?:clearly|therefore|thus|by far|still|also|indeed|obviously|overall|the|a|an|my|our|one)\s){0,4}"
+_JUDGED: Final = re.compile(
+    r"\s(?:(?:is|are|was|seems(?: to be)?|appears(?: to be)?|looks|would be|should be|must be|remains|provides|gives"
+    rf"|offers|has)\s{_LIKE}(?:(?P<strong>best|correct|closest|optimal|ideal|preferred|preferable|accurate|winner"
+    r"|(?:most|more) (?:accurate|appropriate|likely|suitable|plausible|precise|fitting|complete|faithful|consistent|correct)"
+    r"|right(?= (?:one|option|answer|choice|mask|point|contour)\b|\W*$)|(?:my|our) (?:choice|pick|answer|selection)"
+    r"|choice|answer)|(?P<weak>better|superior))\b"
+    r"|(?P<verb>(?:fits?|match(?:es)?|corresponds?|agrees?|aligns?|outlines?|covers?|follows?|captures?|works?)\b"
+    r"(?: \w+){0,4}? (?:best|most closely|most accurately|perfectly)"
+    r"|(?:best|most closely|most accurately) (?:fits?|match(?:es)?|corresponds?|agrees?|aligns?|outlines?|represents?"
+    r"|describes?|delineates?|covers?|follows?|captures?|reflects?))\b)(?P<rest>.*)$",
+    re.DOTALL,
+)
+_IF: Final = re.compile(r"\b(?:if|unless|whether|might|could|may|perhaps|maybe|possibly|would have been)\b")
+_AMBIGUOUS: Final = Expression("ambiguous", frozenset(), is_open=False)
+
+_NONE: Final = re.compile(
+    r"\W*(?:(?:i|we) (?:see|find|would (?:choose|select|mark|change)|choose|select|mark) )?"
+    r"(?:(?P<none>none|neither|not one|not any)(?: of (?:the|these|them|those|this|its)(?: \w+){0,2}?)?"
+    r"|no (?P<noun>\w+)(?: \w+){0,2}?|nothing(?: \w+)?|there is (?:no|nothing)(?: \w+){0,3}?)"
+    r"(?:\s(?:needs?|requires?|must|should|has to|have to|is|are|appl(?:y|ies)|fits?|match(?:es)?|to|show|shows"
+    r"|lies?|qualif(?:y|ies)|seems?|appears?|needed|required|necessary|warranted|indicated|hold|holds|contains?"
+    r"|correct|visible|present|of (?:the|these|them))\b.*)?\W*",
+    re.DOTALL,
+)
+_EXCEPT: Final = word_set(
+    "but except excluding however other than apart besides perhaps maybe might could if may possibly unsure uncertain "
+    "wrong incorrect excluded unaffected adequate acceptable fine unless yet sure clear certain determine"
+)
+_GENERIC: Final = word_set(
+    "none neither nothing these those them this that they there is are the any such given listed shown option options "
+    "point points region regions area areas mask masks statement statements finding findings answer answers choice "
+    "choices item items device devices need needs needed require requires required necessary must should have apply "
+    "applies fit fits match matches correct right visible present seen applicable appropriate suitable further be at "
+    "all above anywhere here of to choose select mark would identified detected warranted indicated what so were been "
+    "more than with from image xray x-ray chest marked candidate candidates offered possible i case"
+)
+_CONTENT: Final = re.compile(r"[a-z]{4,}")
+_STEM: Final = 5
+"""First letters in which "expansion" equals "expanded"."""
+_THAN: Final = re.compile(r"\sthan\s(?P<other>[^.!?\n]{1,80}?)\W*$")
+_LESS: Final = word_set("less smaller fewer lower lesser milder least narrower")
+
+
+def find_in_sentences(words: str, options: Choices) -> Expression | None:
+    """The options that the sentences of a reply judge to be right; None if there are none.
+
+    Args:
+        words: A normalised text without marker and without the form of an answer.
+        options: The options of the step.
+    """
+    words = words[-_LONGEST:]
+    return (
+        _find_conclusion(words, options)
+        or _find_judged(words, options)
+        or _find_none(words, options)
+        or _find_comparison(words, options)
+    )
+
+
+def _find_conclusion(words: str, options: Choices) -> Expression | None:
+    """The expression in the last sentence that begins with "therefore" or the like."""
+    last = None
+    for found in _CONCLUSION.finditer(words):
+        last = found
+    if last is None:
+        return None
+    tail = words[last.end() :]
+    end = _END.search(tail)
+    sentence = tail if end is None else tail[: end.start()]
+    return read_expression(split_tokens(sentence), options, strict=True)
+
+
+def _find_judged(words: str, options: Choices) -> Expression | None:
+    """The only option that is said to be the best or correct one; ambiguous if these are several."""
+    if options.multiple:
+        return None
+    strong: set[int] = set()
+    weak: set[int] = set()
+    for sentence in _SENTENCE.split(words):
+        for clause in _CLAUSE.split(sentence):
+            judged = _JUDGED.search(clause) if not _IF.search(clause) else None
+            if judged is None:
+                continue
+            subject = clause[: judged.start()]
+            aside = _ASIDE.match(f"{subject} ")
+            subject = subject if aside is None else subject[aside.end() :]
+            item = read_expression(split_tokens(subject), options, strict=True)
+            if item is None or item.status != "ok":
+                continue
+            if judged["weak"]:
+                if " than " not in judged["rest"] or options.number == 2:
+                    weak |= item.places
+            else:
+                strong |= item.places
+    chosen = strong or weak
+    if not chosen:
+        return None
+    return _AMBIGUOUS if len(chosen) > 1 else Expression("ok", frozenset(chosen), is_open=False)
+
+
+def _find_none(words: str, options: Choices) -> Expression | None:
+    """The option "none", if the first sentence denies all others and nothing in the reply names one of them."""
+    if options.none is None:
+        return None
+    first = _SENTENCE.split(words.strip(), maxsplit=1)[0]
+    if "," in first:
+        first = first.partition(",")[0]
+    found = _NONE.fullmatch(first)
+    said = set(split_tokens(first))
+    if found is None or not _EXCEPT.isdisjoint(said):
+        return None
+    others = [held for n, held in enumerate(own_words(options.texts, options.none)) if n != options.none]
+    mentioned = comparable_words(words)
+    if any(held and held <= mentioned for held in others) or any(word[0].isdigit() for word in mentioned):
+        return None
+    asked = _question_stems(options.question)
+    about = {word[:_STEM] for word in _CONTENT.findall(first) if word not in _GENERIC}
+    if not about <= asked and asked:
+        return None
+    if not asked and found["none"] is None and not about:
+        return None
+    return Expression("ok", frozenset((options.none,)), is_open=False)
+
+
+def _find_comparison(words: str, options: Choices) -> Expression | None:
+    """The option that a sentence says to be more than the others: "The left lung is more affected than the right."."""
+    found = _THAN.search(words.strip()) if len(words) <= _LONGEST else None
+    if found is None or options.multiple:
+        return None
+    number = find_named_option(words.strip()[: found.start()], options)
+    if number is None:
+        return None
+    own = own_words(options.texts, options.none)
+    other = comparable_words(found["other"]) - {"other", "one"}
+    if not other or other & own[number] or not other <= frozenset().union(*own, comparable_words(options.texts[number])):
+        return None
+    return Expression("ok", frozenset((number,)), is_open=False)
+
+
+@lru_cache(maxsize=4096)
+def _question_stems(question: str) -> frozenset[str]:
+    """The beginnings of the words of a question, without its options."""
+    words = normalise_text(question.partition("\nOptions:")[0])
+    return frozenset(word[:_STEM] for word in _CONTENT.findall(words)) - {"which"}
