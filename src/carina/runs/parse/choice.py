@@ -8,7 +8,7 @@ from carina.runs.parse.clauses import find_topic
 from carina.runs.parse.choices import ARTICLES, Choices, is_word, split_tokens
 from carina.runs.parse.expression import Expression, read_expression
 from carina.runs.parse.failure import LENGTH_STOPS, classify_failure, is_unfinished
-from carina.runs.parse.labels import find_label_in_text, find_sentence_label, has_contradiction
+from carina.runs.parse.labels import SHORTEST_CONTRADICTION, find_label_in_text, find_sentence_label, has_contradiction
 from carina.runs.parse.languages import translate
 from carina.runs.parse.markers import find_marked_answers
 from carina.runs.parse.natural import find_named_option
@@ -21,6 +21,7 @@ _LONGEST: Final = 4000
 """Characters of a line in which an answer is looked for."""
 _NUMBER_SIGN: Final = re.compile(r"\b(?:no\.?|nr\.?|num\.?|n°)\s?#?(\d{1,2})\b(?![.,]\d)")
 _NO_NUMBER: Final = re.compile(r"\b[Nn][Oo]\b[.*_]{0,3}\s?(\d{1,2})[\s.)*_]{0,8}$")
+_NUMBER_ENDS: Final = frozenset("0123456789.)*_")
 _LINES: Final = 64
 """Most items of a list of options."""
 _SHORT: Final = 80
@@ -44,16 +45,22 @@ def parse_choice(options: Choices, reply: VisibleReply, stop: str) -> ParsedAnsw
     if found is None:
         words = normalise_text(text)
         failure = classify_failure(words, reply, stop)
-        if failure.status not in ("no_answer", "refusal") or decode_json(text) is not NO_VALUE:
+        if failure.status != "no_answer" or decode_json(text) is not NO_VALUE:
             return failure
-        if failure.status == "no_answer":
-            found = _find_in_prose(words, options)
-        if found is None and (translated := translate(words)):
+        translated = translate(words)
+        if translated:
             found = _find_translated(translated, options)
             failure = failure if found is not None else classify_failure(translated, reply, stop)
+        else:
+            found = _find_in_prose(words, options)
         if found is None:
             return failure
-    elif options.labels and found.status == "ok" and _contradicts_itself(text, found, options):
+    elif (
+        options.labels
+        and found.status == "ok"
+        and (len(text) >= SHORTEST_CONTRADICTION or text[-1] in _NUMBER_ENDS)
+        and _contradicts_itself(text, found, options)
+    ):
         found = _AMBIGUOUS
     if found.is_open and stop in LENGTH_STOPS:
         return ParsedAnswer(status="truncated")
@@ -101,12 +108,12 @@ def _contradicts_itself(text: str, found: Expression, options: Choices) -> bool:
 
     "No. 2" is option 2 as well as the option no, so it counts only where these are the same.
     """
-    numbered = _NO_NUMBER.search(text, max(0, len(text) - _SHORT))
-    if numbered is not None and found.places != {int(numbered[1]) - 1}:
-        return True
+    if text[-1] in _NUMBER_ENDS:
+        numbered = _NO_NUMBER.search(text, max(0, len(text) - _SHORT))
+        if numbered is not None and found.places != {int(numbered[1]) - 1}:
+            return True
     (place,) = found.places
-    label = next(label for label, at in options.labels.items() if at == place)
-    return has_contradiction(options.question, text, label)
+    return has_contradiction(options.question, text, options.label_at[place])
 
 
 def _find_expression(text: str, options: Choices, *, cut: bool) -> Expression | None:

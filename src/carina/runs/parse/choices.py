@@ -81,7 +81,7 @@ def says_none(text: str) -> bool:
 class Choices:
     """Options by id, letter, number and text."""
 
-    __slots__ = ("ids", "labels", "letters", "multiple", "none", "number", "question", "root", "short", "texts", "words")
+    __slots__ = ("ids", "label_at", "labels", "letters", "multiple", "none", "number", "question", "root", "short", "texts", "words")
 
     def __init__(self, options: tuple[Option, ...], *, multiple: bool, question: str) -> None:
         self.ids = tuple(option.id for option in options)
@@ -98,6 +98,7 @@ class Choices:
         self.letters = {name: n for n, name in enumerate(names)} if lettered else {}
         self.labels = _find_labels(texts)
         """The options yes, no and uncertain by label; empty where there are others."""
+        self.label_at = {place: label for label, place in self.labels.items()}
         self.short = frozenset(n for n, text in enumerate(texts) if n == self.none or text in ("yes", "no"))
         """Options that may be followed by a clause without a comma: "Yes it is", "None is needed"."""
         words = [[t for t in split_tokens(text) if is_word(t) and t not in ARTICLES] for text in texts]

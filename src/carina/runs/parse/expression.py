@@ -324,6 +324,10 @@ class _ExpressionReader:
         if word in _AND or word in _OR or word in _NOT:
             self.at = at
             return "same"
+        if word in _HEDGES and at + 1 < self.size and self._item_at(at + 1) is not None:
+            self.has_alternatives = True
+            self.at = at + 1
+            return "next"
         if self._repeats_item(at, signed=True):
             return "same"
         self._leave_bracket()
@@ -428,7 +432,9 @@ class _ExpressionReader:
         if word[0].isdigit() and word[-2:] in _ORDINAL:
             return self._check_end(self._numbered_item(word[:-2], at + 1, "o"))
         letter = options.letters.get(word)
-        if letter is not None and not (word in ("a", "i") and self._is_free_word(at + 1)):
+        if letter is not None and not (
+            word in ("a", "i") and self._is_free_word(at + 1) and at + 1 < self._numbers_from()
+        ):
             return self._check_end(_ExpressionItem((letter,), at + 1, "l"))
         letters = self._joined_letters(word)
         if letters:

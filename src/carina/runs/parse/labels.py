@@ -15,7 +15,9 @@ from carina.runs.parse.clauses import (
     contradicts_label,
     find_topic,
     label_clauses,
+    may_contradict,
     remove_certainty,
+    remove_questions,
 )
 from carina.runs.parse.failure import classify_failure
 from carina.runs.parse.languages import translate
@@ -24,7 +26,7 @@ from carina.runs.parse.normalise import VisibleReply, normalise_text
 from carina.runs.parse.structured import NO_VALUE, decode_json, find_answer_value
 from carina.runs.records import ParsedAnswer
 
-_BARE: Final = 18
+SHORTEST_CONTRADICTION: Final = 18
 """Characters of a reply, or of the rest after "answer", that cannot hold a label and its contradiction."""
 _SHORT: Final = 80
 """Characters of a JSON value up to which its label is cached."""
@@ -46,6 +48,7 @@ _LEAD: Final = re.compile(
 )
 _SECOND_LABEL: Final = re.compile(
     r"[\s\"')\]]{0,4}(?:/|,?\s?(?:or|and)\b)[\s\"'(\[]{0,4}(?:yes|no|uncertain|unclear|maybe)\b(?! \w)"
+    r"|[\s\"')\]]{0,4}[,/]\s?[\"']?(?:yes|no|uncertain)\b[\"']?,?\s?(?:or|and|/)\s?[\"']?(?:yes|no|uncertain)\b"
 )
 _LABEL_END: Final = re.compile(r"[\s\"')\]}]{0,8}(?:[,.;:!?\n(-]|$)")
 _UNSEEN: Final = re.compile(
@@ -71,23 +74,25 @@ def parse_label(question: str, reply: VisibleReply, stop: str) -> ParsedAnswer:
         return answer_from_label(found)
     words = normalise_text(text)
     failure = classify_failure(_UNSEEN.sub(r"do not \1", words), reply, stop)
-    if failure.status not in ("no_answer", "refusal") or decode_json(text) is not NO_VALUE:
+    if failure.status != "no_answer" or decode_json(text) is not NO_VALUE:
         return failure
     topic = find_topic(question)
-    if failure.status == "no_answer":
-        found = find_sentence_label(words, topic)
-    if found is None and (translated := translate(words)):
+    translated = translate(words)
+    if translated:
         found = find_label_in_text(translated) or find_sentence_label(translated, topic)
         if found in ("yes", "no") and contradicts_label(translated, found, topic):
             found = "both"
         if found is None:
             failure = classify_failure(translated, reply, stop)
+    else:
+        found = find_sentence_label(words, topic)
     return failure if found is None else answer_from_label(found)
 
 
 def find_sentence_label(words: str, topic: QuestionTopic, *, on_topic: bool = False) -> FoundLabel:
     """The label of a normalised text that states or denies what the question is about."""
     words = _UNSEEN.sub(r"do not \1", words)
+    words = remove_questions(words[:LONGEST_TEXT])
     certain = remove_certainty(words)
     if certain != words:
         if not any(sign.isalnum() for sign in certain):
@@ -95,7 +100,7 @@ def find_sentence_label(words: str, topic: QuestionTopic, *, on_topic: bool = Fa
         found = _find_opening_label(certain)
         if found is not None:
             return found
-    return _find_entry_label(certain[:LONGEST_TEXT], topic) or label_clauses(certain, topic, on_topic=on_topic)
+    return _find_entry_label(certain, topic) or label_clauses(certain, topic, on_topic=on_topic)
 
 
 def has_contradiction(question: str, text: str, label: Label) -> bool:
@@ -106,10 +111,16 @@ def has_contradiction(question: str, text: str, label: Label) -> bool:
         text: The reply, in which the label was found.
         label: The label.
     """
-    start = max(text.rfind("nswer"), 0)
-    if len(text) - start < _BARE or text[:1] in ("{", "[") or "```" in text:
+    if len(text) < SHORTEST_CONTRADICTION:
         return False
-    return contradicts_label(normalise_text(text[start:]), label, find_topic(question))
+    start = max(text.rfind("nswer"), 0)
+    if len(text) - start < SHORTEST_CONTRADICTION or text[:1] in ("{", "[") or "```" in text:
+        return False
+    raw = text[start:].lower()
+    if not may_contradict(raw, label):
+        return False
+    words = normalise_text(raw)
+    return contradicts_label(translate(words) or words, label, find_topic(question))
 
 
 def answer_from_label(found: Label | Literal["both"]) -> ParsedAnswer:

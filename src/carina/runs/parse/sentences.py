@@ -33,23 +33,37 @@ _JUDGED: Final = re.compile(
     r"|right(?= (?:one|option|answer|choice|mask|point|contour)\b|\W*$)|(?:my|our) (?:choice|pick|answer|selection)"
     r"|choice|answer)|(?P<weak>better|superior))\b"
     r"|(?P<verb>(?:fits?|match(?:es)?|corresponds?|agrees?|aligns?|outlines?|covers?|follows?|captures?|works?)\b"
-    r"(?: \w+){0,4}? (?:best|most closely|most accurately|perfectly)"
+    r"(?: \w+){0,8}? (?:best|most closely|most accurately|perfectly)"
     r"|(?:best|most closely|most accurately) (?:fits?|match(?:es)?|corresponds?|agrees?|aligns?|outlines?|represents?"
     r"|describes?|delineates?|covers?|follows?|captures?|reflects?))\b)(?P<rest>.*)$",
     re.DOTALL,
 )
-_IF: Final = re.compile(r"\b(?:if|unless|whether|might|could|may|perhaps|maybe|possibly|would have been)\b")
+_WORD: Final = re.compile(r"[a-z]+")
+_CONCLUDING: Final = word_set(
+    "so therefore thus hence overall consequently accordingly conclusion summary short conclude sum summarise summarize "
+    "finally ultimately all"
+)
+_JUDGING: Final = word_set(
+    "best correct closest optimal ideal preferred preferable accurate winner most more choice pick answer "
+    "selection better superior perfectly"
+)
+"""Words without which nothing is judged; looking for them is faster than the patterns."""
+_RIGHT: Final = re.compile(r"right (?:one|option|answer|choice|mask|point|contour)\b|right\W*$")
+_CONDITION: Final = re.compile(r"\b(?:if|unless|whether)\b")
+_HEDGED: Final = re.compile(r"\b(?:might|could|may|perhaps|maybe|possibly|would have been)\b")
 _AMBIGUOUS: Final = Expression("ambiguous", frozenset(), is_open=False)
 
 _NONE: Final = re.compile(
     r"\W*(?:(?:i|we) (?:see|find|would (?:choose|select|mark|change)|choose|select|mark) )?"
     r"(?:(?P<none>none|neither|not one|not any)(?: of (?:the|these|them|those|this|its)(?: \w+){0,2}?)?"
-    r"|no (?P<noun>\w+)(?: \w+){0,2}?|nothing(?: \w+)?|there is (?:no|nothing)(?: \w+){0,3}?)"
+    r"|no (?P<noun>\w+)(?: \w+){0,2}?|nothing(?: \w+){0,3}?|there is (?:no|nothing)(?: \w+){0,3}?)"
     r"(?:\s(?:needs?|requires?|must|should|has to|have to|is|are|appl(?:y|ies)|fits?|match(?:es)?|to|show|shows"
     r"|lies?|qualif(?:y|ies)|seems?|appears?|needed|required|necessary|warranted|indicated|hold|holds|contains?"
     r"|correct|visible|present|of (?:the|these|them))\b.*)?\W*",
     re.DOTALL,
 )
+_BREAK: Final = re.compile(r",|\s-+\s")
+_ALL_OPTIONS: Final = re.compile(r"\boptions?\s?\(?\d{1,2}\s?(?:-|to|through)\s?\d{1,2}\)?")
 _EXCEPT: Final = word_set(
     "but except excluding however other than apart besides perhaps maybe might could if may possibly unsure uncertain "
     "wrong incorrect excluded unaffected adequate acceptable fine unless yet sure clear certain determine"
@@ -60,7 +74,7 @@ _GENERIC: Final = word_set(
     "choices item items device devices need needs needed require requires required necessary must should have apply "
     "applies fit fits match matches correct right visible present seen applicable appropriate suitable further be at "
     "all above anywhere here of to choose select mark would identified detected warranted indicated what so were been "
-    "more than with from image xray x-ray chest marked candidate candidates offered possible i case"
+    "more than with from image xray x-ray chest marked candidate candidates offered possible i case list"
 )
 _CONTENT: Final = re.compile(r"[a-z]{4,}")
 _STEM: Final = 5
@@ -77,11 +91,12 @@ def find_in_sentences(words: str, options: Choices) -> Expression | None:
         options: The options of the step.
     """
     words = words[-_LONGEST:]
+    held = set(_WORD.findall(words))
     return (
-        _find_conclusion(words, options)
-        or _find_judged(words, options)
+        (None if _CONCLUDING.isdisjoint(held) else _find_conclusion(words, options))
+        or (None if _JUDGING.isdisjoint(held) and not ("right" in held and _RIGHT.search(words)) else _find_judged(words, options))
         or _find_none(words, options)
-        or _find_comparison(words, options)
+        or (_find_comparison(words, options) if "than" in held else None)
     )
 
 
@@ -105,8 +120,10 @@ def _find_judged(words: str, options: Choices) -> Expression | None:
     strong: set[int] = set()
     weak: set[int] = set()
     for sentence in _SENTENCE.split(words):
+        if _CONDITION.search(sentence):
+            continue
         for clause in _CLAUSE.split(sentence):
-            judged = _JUDGED.search(clause) if not _IF.search(clause) else None
+            judged = _JUDGED.search(clause) if not _HEDGED.search(clause) else None
             if judged is None:
                 continue
             subject = clause[: judged.start()]
@@ -130,9 +147,8 @@ def _find_none(words: str, options: Choices) -> Expression | None:
     """The option "none", if the first sentence denies all others and nothing in the reply names one of them."""
     if options.none is None:
         return None
-    first = _SENTENCE.split(words.strip(), maxsplit=1)[0]
-    if "," in first:
-        first = first.partition(",")[0]
+    words = _ALL_OPTIONS.sub("options", words.strip())
+    first = _BREAK.split(_SENTENCE.split(words, maxsplit=1)[0], maxsplit=1)[0]
     found = _NONE.fullmatch(first)
     said = set(split_tokens(first))
     if found is None or not _EXCEPT.isdisjoint(said):

@@ -68,11 +68,12 @@ def _all_hints() -> frozenset[str]:
 
 def translate(words: str) -> str:
     """The words of a normalised reply in English; an empty string for one that is not in another known language."""
-    if _CHINESE.search(words):
-        return _translate_chinese(_shorten(words))
     words = _shorten(words)
+    is_ascii = words.isascii()
+    if not is_ascii and _CHINESE.search(words):
+        return _translate_chinese(words)
     found = _WORD.findall(words)
-    if words.isascii() and len(found) != 1 and _all_hints().isdisjoint(found):
+    if is_ascii and len(found) != 1 and _all_hints().isdisjoint(found):
         return ""
     text = _ELISION.sub("", _NEGATION.sub("ne ", _remove_accents(words)))
     language = _find_language(_WORD.findall(text))
