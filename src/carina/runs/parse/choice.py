@@ -81,14 +81,20 @@ def _find_in_prose(words: str, options: Choices) -> Expression | None:
     if not options.labels:
         numbered = _NUMBER_SIGN.sub(r"number \1", words)
         found = _find_in_text(numbered, options, cut=False) if numbered != words else None
-        return found or find_in_sentences(numbered, options)
-    found = find_in_sentences(words, options)
+        return found or _read_first_line(numbered, options) or find_in_sentences(numbered, options)
+    found = _read_first_line(words, options) or find_in_sentences(words, options)
     if found is not None:
         return found
     label = find_label_in_text(words) or find_sentence_label(words, find_topic(options.question), on_topic=True)
     if label == "both":
         return _AMBIGUOUS
     return None if label not in options.labels else _answer_label(options.labels[label])
+
+
+def _read_first_line(words: str, options: Choices) -> Expression | None:
+    """The expression that stands alone on the first line, before an explanation in words."""
+    line, _, rest = words.partition("\n")
+    return read_whole_line(line, options) if rest and not _NUMBERED.match(rest.lstrip()) else None
 
 
 def _answer_label(place: int) -> Expression:

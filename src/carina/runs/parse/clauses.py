@@ -61,6 +61,7 @@ _UNCHANGED: Final = re.compile(
     r"|\b(?:unchanged|stable|persistent|persists?|persisting|residual|remains (?!(?:clear|normal|absent))"
     r"|(?:has|have) (?:\w+ )?(?:increased|decreased|improved|worsened|progressed|grown)"
     r"|(?:incompletely|partially|partly) resolved)\b"
+    r"|\b(?:increase|decrease|worsening|improvement|progression|enlargement|reduction) (?:in|of)\b"
 )
 """What is said to have changed or not to have changed is present."""
 _RARE: Final = word_set(
@@ -147,7 +148,7 @@ _GENERIC: Final = word_set(
     "findings really both such kind anything something some certain absent obvious obviously however overall quite "
     "very likely probably possible possibly case here positive negative indeed well detected excluded resolved "
     "determine determined determining judge judged assess assessed tell told confirm confirmed alone view frontal "
-    "projection reliably single sure"
+    "projection reliably single sure cannot"
 )
 """Words that a reply may add to a pronoun without being about something else than the question."""
 _SYNONYMS: Final[dict[str, tuple[str, ...]]] = {

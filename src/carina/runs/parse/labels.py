@@ -58,6 +58,9 @@ _UNSEEN: Final = re.compile(
 """A reply that cannot see an effusion means no; a reply that cannot see the image is a refusal."""
 _LETTER: Final = re.compile(r"[\s\x01\"'(\[:=]{0,8}([yn])[\s\"')\].!]{0,8}(?:\n|$)")
 _LETTERS: Final[dict[str, Label]] = {"y": "yes", "n": "no"}
+_CONCLUDED: Final = re.compile(
+    r"[,;]\s(?:and\s)?(?:so|therefore|thus|hence)[,:]?\s(?:the answer is\s|it is\s|i would say\s)?(yes|no|uncertain)[\s.!]{0,8}$"
+)
 _ENTRY: Final = re.compile(r"(?:^|\n|[.;,])[\s\"'#-]{0,8}([a-z][^:\n.;,]{0,80}):[ \t]{0,8}(?=[a-z\"'(\[])")
 """The name of an entry before its colon, as in "Effusion: yes"."""
 _GENERAL: Final = re.compile(r"(?:present|presence|finding|assessment|impression|diagnosis|reading)s?\b")
@@ -100,6 +103,10 @@ def find_sentence_label(words: str, topic: QuestionTopic, *, on_topic: bool = Fa
         found = _find_opening_label(certain)
         if found is not None:
             return found
+    concluded = _CONCLUDED.search(certain)
+    if concluded is not None:
+        found, _ = _read_label_at(certain, concluded.start(1))
+        return found
     return _find_entry_label(certain, topic) or label_clauses(certain, topic, on_topic=on_topic)
 
 

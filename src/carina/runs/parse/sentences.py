@@ -31,7 +31,8 @@ _JUDGED: Final = re.compile(
     rf"|offers|has)\s{_LIKE}(?:(?P<strong>best|correct|closest|optimal|ideal|preferred|preferable|accurate|winner"
     r"|(?:most|more) (?:accurate|appropriate|likely|suitable|plausible|precise|fitting|complete|faithful|consistent|correct)"
     r"|right(?= (?:one|option|answer|choice|mask|point|contour)\b|\W*$)|(?:my|our) (?:choice|pick|answer|selection)"
-    r"|choice|answer)|(?P<weak>better|superior))\b"
+    r"|choice|answer|(?:that|which) (?:best|most closely|most accurately))|(?P<weak>better|superior))\b"
+    r"|(?P<passive>(?:should|must|would|has to|is to) be (?:selected|chosen|picked|preferred|used)|was (?:selected|chosen))\b"
     r"|(?P<verb>(?:fits?|match(?:es)?|corresponds?|agrees?|aligns?|outlines?|covers?|follows?|captures?|works?)\b"
     r"(?: \w+){0,8}? (?:best|most closely|most accurately|perfectly)"
     r"|(?:best|most closely|most accurately) (?:fits?|match(?:es)?|corresponds?|agrees?|aligns?|outlines?|represents?"
@@ -45,7 +46,7 @@ _CONCLUDING: Final = word_set(
 )
 _JUDGING: Final = word_set(
     "best correct closest optimal ideal preferred preferable accurate winner most more choice pick answer "
-    "selection better superior perfectly"
+    "selection better superior perfectly selected chosen picked preferred used"
 )
 """Words without which nothing is judged; looking for them is faster than the patterns."""
 _RIGHT: Final = re.compile(r"right (?:one|option|answer|choice|mask|point|contour)\b|right\W*$")
@@ -53,9 +54,14 @@ _CONDITION: Final = re.compile(r"\b(?:if|unless|whether)\b")
 _HEDGED: Final = re.compile(r"\b(?:might|could|may|perhaps|maybe|possibly|would have been)\b")
 _AMBIGUOUS: Final = Expression("ambiguous", frozenset(), is_open=False)
 
+_SHORT: Final = 300
+_STATED: Final = re.compile(
+    r"([^.!?\n]+?)\s(?:(?:is|are)\s(?:\w+\s)?(?:present|visible|seen|correct|right|true|applicable|shown|needed|required"
+    r"|affected|involved)|apply|applies|fit|fits|needs? (?:expansion|contraction|to be \w+))\W*"
+)
 _NONE: Final = re.compile(
     r"\W*(?:(?:i|we) (?:see|find|would (?:choose|select|mark|change)|choose|select|mark) )?"
-    r"(?:(?P<none>none|neither|not one|not any)(?: of (?:the|these|them|those|this|its)(?: \w+){0,2}?)?"
+    r"(?:(?P<none>none|neither|not one|not any)(?: of (?:(?:the|these|them|those|this|its)(?: \w+){0,2}?|options))?"
     r"|no (?P<noun>\w+)(?: \w+){0,2}?|nothing(?: \w+){0,3}?|there is (?:no|nothing)(?: \w+){0,3}?)"
     r"(?:\s(?:needs?|requires?|must|should|has to|have to|is|are|appl(?:y|ies)|fits?|match(?:es)?|to|show|shows"
     r"|lies?|qualif(?:y|ies)|seems?|appears?|needed|required|necessary|warranted|indicated|hold|holds|contains?"
@@ -96,6 +102,7 @@ def find_in_sentences(words: str, options: Choices) -> Expression | None:
         (None if _CONCLUDING.isdisjoint(held) else _find_conclusion(words, options))
         or (None if _JUDGING.isdisjoint(held) and not ("right" in held and _RIGHT.search(words)) else _find_judged(words, options))
         or _find_none(words, options)
+        or _find_stated(words, options)
         or (_find_comparison(words, options) if "than" in held else None)
     )
 
@@ -164,6 +171,12 @@ def _find_none(words: str, options: Choices) -> Expression | None:
     if not asked and found["none"] is None and not about:
         return None
     return Expression("ok", frozenset((options.none,)), is_open=False)
+
+
+def _find_stated(words: str, options: Choices) -> Expression | None:
+    """The options that the only sentence of a reply says to be right: "Both A and B are present."."""
+    found = _STATED.fullmatch(words.strip()) if options.multiple and len(words) <= _SHORT else None
+    return None if found is None else read_expression(split_tokens(found[1]), options, strict=True)
 
 
 def _find_comparison(words: str, options: Choices) -> Expression | None:
