@@ -159,6 +159,11 @@ _SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
     "opacity": ("opacification",),
 }
 """Other words for what a question is about."""
+_HYPOTHETICAL: Final = re.compile(
+    r"\b(?:if|whether|would (?:show|be|appear|suggest|expect|have)|asked|typically|usually|in general|the question"
+    r"|(?:signs?|features?) of (?:\w+ ){1,3}includes?)\b"
+)
+"""Words of a sentence that states nothing about this image, unless that it is uncertain."""
 _MODIFIERS: Final = word_set("pleural pulmonary lung cardiac thoracic")
 """Words of a question that a reply may leave out."""
 _SIDES: Final = frozenset(("left", "right"))
@@ -251,7 +256,11 @@ def label_clauses(words: str, topic: QuestionTopic, *, on_topic: bool = False) -
     elliptic = _ELLIPTIC.fullmatch(sentences[0])
     if elliptic is not None and not topic.has_negative_wording and (elliptic["no"] or elliptic["yes"]):
         return "no" if elliptic["no"] else "yes"
-    clauses = [clause for sentence in sentences for clause in _split_clauses(sentence, topic)]
+    clauses = [
+        (text, None if label != "uncertain" and _HYPOTHETICAL.search(sentence) else label)
+        for sentence in sentences
+        for text, label in _split_clauses(sentence, topic)
+    ]
     counts = [topic.count_words(text) for text, _ in clauses]
     most = max(counts)
     if most > 0:
@@ -285,7 +294,9 @@ def contradicts_label(words: str, label: Label, topic: QuestionTopic) -> bool:
     if label == "uncertain" or topic.has_negative_wording:
         return False
     said: set[Label] = set()
-    for sentence in SENTENCE.split(remove_certainty(words[:LONGEST_TEXT])):
+    for sentence in SENTENCE.split(remove_questions(remove_certainty(words[:LONGEST_TEXT]))):
+        if _HYPOTHETICAL.search(sentence):
+            continue
         for text, found in _split_clauses(sentence, topic):
             if found is None or not topic.covers(text) or topic.count_words(text) < 0:
                 continue

@@ -32,7 +32,7 @@ _JUDGED: Final = re.compile(
     r"|(?:most|more) (?:accurate|appropriate|likely|suitable|plausible|precise|fitting|complete|faithful|consistent|correct)"
     r"|right(?= (?:one|option|answer|choice|mask|point|contour)\b|\W*$)|(?:my|our) (?:choice|pick|answer|selection)"
     r"|choice|answer|(?:that|which) (?:best|most closely|most accurately))|(?P<weak>better|superior))\b"
-    r"|(?P<passive>(?:should|must|would|has to|is to) be (?:selected|chosen|picked|preferred|used)|was (?:selected|chosen))\b"
+    r"|(?P<passive>(?:should|must|would|has to|is to) be (?:selected|chosen|picked|preferred|used))\b"
     r"|(?P<verb>(?:fits?|match(?:es)?|corresponds?|agrees?|aligns?|outlines?|covers?|follows?|captures?|works?)\b"
     r"(?: \w+){0,8}? (?:best|most closely|most accurately|perfectly)"
     r"|(?:best|most closely|most accurately) (?:fits?|match(?:es)?|corresponds?|agrees?|aligns?|outlines?|represents?"
@@ -50,13 +50,19 @@ _JUDGING: Final = word_set(
 )
 """Words without which nothing is judged; looking for them is faster than the patterns."""
 _RIGHT: Final = re.compile(r"right (?:one|option|answer|choice|mask|point|contour)\b|right\W*$")
+_ALONE: Final = re.compile(
+    r"[\s\"')]*(?:$|(?:one|fit|match|mask|option|choice|answer|contour|outline|representation|delineation|segmentation"
+    r"|candidate|diagnosis|finding|of|among|here|overall|in (?:this|my)|given|than|way|follows|matches|fits|represents"
+    r"|describes|captures|covers)\b)"
+)
+"""What may follow "best" or "correct"; a mask that is "best described as small" is not the best one."""
 _CONDITION: Final = re.compile(r"\b(?:if|unless|whether)\b")
 _HEDGED: Final = re.compile(r"\b(?:might|could|may|perhaps|maybe|possibly|would have been)\b")
 _AMBIGUOUS: Final = Expression("ambiguous", frozenset(), is_open=False)
 
 _SHORT: Final = 300
 _STATED: Final = re.compile(
-    r"([^.!?\n]+?)\s(?:(?:is|are)\s(?:\w+\s)?(?:present|visible|seen|correct|right|true|applicable|shown|needed|required"
+    r"([^.!?\n]+?)\s(?:(?:is|are)\s(?:(?:clearly|both|all|also|definitely)\s)?(?:present|visible|seen|correct|right|true|applicable|shown|needed|required"
     r"|affected|involved)|apply|applies|fit|fits|needs? (?:expansion|contraction|to be \w+))\W*"
 )
 _NONE: Final = re.compile(
@@ -74,6 +80,12 @@ _EXCEPT: Final = word_set(
     "but except excluding however other than apart besides perhaps maybe might could if may possibly unsure uncertain "
     "wrong incorrect excluded unaffected adequate acceptable fine unless yet sure clear certain determine"
 )
+_NEEDED: Final = word_set("need needs needed require requires required necessary warranted indicated")
+_OFFERED: Final = word_set(
+    "point points region regions option options statement statements finding findings choice choices answer answers item "
+    "items area areas mask masks device devices zone zones above these those them list"
+)
+"""Words for the options, of which none is said to be right."""
 _GENERIC: Final = word_set(
     "none neither nothing these those them this that they there is are the any such given listed shown option options "
     "point points region regions area areas mask masks statement statements finding findings answer answers choice "
@@ -86,7 +98,9 @@ _CONTENT: Final = re.compile(r"[a-z]{4,}")
 _STEM: Final = 5
 """First letters in which "expansion" equals "expanded"."""
 _THAN: Final = re.compile(r"\sthan\s(?P<other>[^.!?\n]{1,80}?)\W*$")
-_LESS: Final = word_set("less smaller fewer lower lesser milder least narrower")
+_SAME_IN_ALL: Final = word_set("lung lungs side than more which than with that this")
+_AFFECTED: Final = word_set("affec invol exten sever worse disea opaci opaqu abnor dense conso great")
+"""Beginnings of words for how much is affected."""
 
 
 def find_in_sentences(words: str, options: Choices) -> Expression | None:
@@ -131,7 +145,9 @@ def _find_judged(words: str, options: Choices) -> Expression | None:
             continue
         for clause in _CLAUSE.split(sentence):
             judged = _JUDGED.search(clause) if not _HEDGED.search(clause) else None
-            if judged is None:
+            if judged is None or (
+                judged["passive"] is None and judged["verb"] is None and not _ALONE.match(judged["rest"])
+            ):
                 continue
             subject = clause[: judged.start()]
             aside = _ASIDE.match(f"{subject} ")
@@ -140,7 +156,9 @@ def _find_judged(words: str, options: Choices) -> Expression | None:
             if item is None or item.status != "ok":
                 continue
             if judged["weak"]:
-                if " than " not in judged["rest"] or options.number == 2:
+                # "Option 1 is better" chooses it, "the right lung is better" may not.
+                is_numbered = any(sign.isdigit() for sign in "".join(split_tokens(subject)))
+                if is_numbered and (" than " not in judged["rest"] or options.number == 2):
                     weak |= item.places
             else:
                 strong |= item.places
@@ -159,6 +177,8 @@ def _find_none(words: str, options: Choices) -> Expression | None:
     found = _NONE.fullmatch(first)
     said = set(split_tokens(first))
     if found is None or not _EXCEPT.isdisjoint(said):
+        return None
+    if _NEEDED.isdisjoint(said) and _OFFERED.isdisjoint(said) and (" of " in first or found["none"] is None):
         return None
     others = [held for n, held in enumerate(own_words(options.texts, options.none)) if n != options.none]
     mentioned = comparable_words(words)
@@ -184,14 +204,27 @@ def _find_comparison(words: str, options: Choices) -> Expression | None:
     found = _THAN.search(words.strip()) if len(words) <= _LONGEST else None
     if found is None or options.multiple:
         return None
-    number = find_named_option(words.strip()[: found.start()], options)
+    statement = words.strip()[: found.start()]
+    number = find_named_option(statement, options)
     if number is None:
         return None
     own = own_words(options.texts, options.none)
+    if len(own[number]) == 1 and not _is_asked_about(statement, options):
+        return None
     other = comparable_words(found["other"]) - {"other", "one"}
     if not other or other & own[number] or not other <= frozenset().union(*own, comparable_words(options.texts[number])):
         return None
     return Expression("ok", frozenset((number,)), is_open=False)
+
+
+def _is_asked_about(statement: str, options: Choices) -> bool:
+    """Whether a comparison is the one that the question asks about: a lung may be larger and not more affected."""
+    compared = {word[:_STEM] for word in _CONTENT.findall(statement)} - _SAME_IN_ALL
+    asked = _question_stems(f"{options.question}\n") | {
+        word[:_STEM] for text in options.texts for word in _CONTENT.findall(text)
+    }
+    named = {word[:_STEM] for held in own_words(options.texts, options.none) for word in held}
+    return bool(compared & (asked - named)) or bool(compared & _AFFECTED and asked & _AFFECTED)
 
 
 @lru_cache(maxsize=4096)
