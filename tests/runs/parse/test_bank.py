@@ -10,9 +10,30 @@ from carina.runs.parse import parse
 BANK = load_bank()
 CLASSES = {
     *("marker", "number sign", "conclusion", "judged", "comparison", "notation", "specification", "remark"),
-    *("changing remark", "letters", "shares", "other words", "list", "none", "yes and no", "certainty", "course"),
+    *(
+        "changing remark",
+        "letters",
+        "shares",
+        "other words",
+        "list",
+        "none",
+        "yes and no",
+        "certainty",
+        "course",
+    ),
     *("contradiction", "sentence", "sentence label", "label", "prose box", "json box", "box", "box failure"),
-    *("language", "json", "latex", "markdown", "reasoning", "refusal", "truncated", "hedge", "echo", "unrelated"),
+    *(
+        "language",
+        "json",
+        "latex",
+        "markdown",
+        "reasoning",
+        "refusal",
+        "truncated",
+        "hedge",
+        "echo",
+        "unrelated",
+    ),
     *("free text", "held out", "tricky"),
 }
 

@@ -9,6 +9,7 @@ from carina.trek.wording import load_wording
 PRESENCE = make_step("yes_no", "Is there a pleural effusion on this radiograph?")
 NORMAL = make_step("yes_no", "Is the chest normal on this radiograph?")
 
+
 def test_a_negation_is_no_answer_where_it_may_mean_yes():
     assert parse(NORMAL, "There is no abnormality.").status == "no_answer"
     assert parse(NORMAL, "Yes, there is no abnormality.").label == "yes"

@@ -46,7 +46,9 @@ def parse(
     """
     reply = remove_reasoning(text)
     if step.format == "choice":
-        return parse_choice(make_choices(step.options, step.multiple, step.question), shorten_reply(reply), stop)
+        return parse_choice(
+            make_choices(step.options, step.multiple, step.question), shorten_reply(reply), stop
+        )
     if step.format == "yes_no":
         return parse_label(step.question, shorten_reply(reply), stop)
     if step.format == "boxes":

@@ -4,11 +4,16 @@ import re
 from functools import lru_cache
 from typing import Final
 
-from carina.runs.parse.clauses import find_topic
 from carina.runs.parse.choices import ARTICLES, Choices, is_word, split_tokens
+from carina.runs.parse.clauses import find_topic
 from carina.runs.parse.expression import Expression, read_expression
 from carina.runs.parse.failure import LENGTH_STOPS, classify_failure, is_unfinished
-from carina.runs.parse.labels import SHORTEST_CONTRADICTION, find_label_in_text, find_sentence_label, has_contradiction
+from carina.runs.parse.labels import (
+    SHORTEST_CONTRADICTION,
+    find_label_in_text,
+    find_sentence_label,
+    has_contradiction,
+)
 from carina.runs.parse.languages import translate
 from carina.runs.parse.markers import find_marked_answers
 from carina.runs.parse.natural import find_named_option
@@ -85,7 +90,9 @@ def _find_in_prose(words: str, options: Choices) -> Expression | None:
     found = _read_first_line(words, options) or find_in_sentences(words, options)
     if found is not None:
         return found
-    label = find_label_in_text(words) or find_sentence_label(words, find_topic(options.question), on_topic=True)
+    label = find_label_in_text(words) or find_sentence_label(
+        words, find_topic(options.question), on_topic=True
+    )
     if label == "both":
         return _AMBIGUOUS
     return None if label not in options.labels else _answer_label(options.labels[label])
@@ -104,7 +111,12 @@ def _answer_label(place: int) -> Expression:
 def _find_translated(words: str, options: Choices) -> Expression | None:
     """The expression in a reply that was translated."""
     found = _find_in_text(words, options, cut=False) or _find_in_prose(words, options)
-    if found is not None and found.status == "ok" and options.labels and _contradicts_itself(words, found, options):
+    if (
+        found is not None
+        and found.status == "ok"
+        and options.labels
+        and _contradicts_itself(words, found, options)
+    ):
         return _AMBIGUOUS
     return found
 

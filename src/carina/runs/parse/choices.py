@@ -81,7 +81,20 @@ def says_none(text: str) -> bool:
 class Choices:
     """Options by id, letter, number and text."""
 
-    __slots__ = ("ids", "label_at", "labels", "letters", "multiple", "none", "number", "question", "root", "short", "texts", "words")
+    __slots__ = (
+        "ids",
+        "label_at",
+        "labels",
+        "letters",
+        "multiple",
+        "none",
+        "number",
+        "question",
+        "root",
+        "short",
+        "texts",
+        "words",
+    )
 
     def __init__(self, options: tuple[Option, ...], *, multiple: bool, question: str) -> None:
         self.ids = tuple(option.id for option in options)
@@ -151,7 +164,9 @@ class Choices:
 def _find_labels(texts: tuple[str, ...]) -> dict[Label, int]:
     labels: dict[Label, int] = {}
     for place, text in enumerate(texts):
-        label: Label | None = text if text in ("yes", "no") else "uncertain" if _UNCERTAIN.match(text) else None
+        label: Label | None = (
+            text if text in ("yes", "no") else "uncertain" if _UNCERTAIN.match(text) else None
+        )
         if label is None or label in labels:
             return {}
         labels[label] = place

@@ -77,7 +77,8 @@ _ASKS_CHANGE: Final = re.compile(
     r"|progress\w*|resol\w+|stable|compar\w+|regress\w*|since|interval|still|remain\w*|persist\w*)\b"
 )
 _CERTAIN: Final = re.compile(
-    r"\b(?:(?:there(?: i|')s|there can be|i have|we have|it is|is) )?(?:no|without(?: an?| any)?|beyond(?: an?| any| all)?)"
+    r"\b(?:(?:there(?: i|')s|there can be|i have|we have|it is|is) )?(?:no|without(?: an?| any)?"
+    r"|beyond(?: an?| any| all)?)"
     r" (?:reasonable |real )?(?:doubt|question|uncertainty)\b(?: (?:whatsoever|at all|about (?:it|this|that)))?"
     r"(?: that\b)?[,:]?"
 )
@@ -232,7 +233,11 @@ def find_topic(question: str) -> QuestionTopic:
 
 def remove_certainty(words: str) -> str:
     """A text without "there is no doubt that" and the like."""
-    return _CERTAIN.sub(" ", words) if "doubt" in words or "question" in words or "uncertainty" in words else words
+    return (
+        _CERTAIN.sub(" ", words)
+        if "doubt" in words or "question" in words or "uncertainty" in words
+        else words
+    )
 
 
 def remove_questions(words: str) -> str:
@@ -286,7 +291,11 @@ def may_contradict(words: str, label: Label) -> bool:
     """Whether a lower-case text has a word that the opposite of a label needs; faster than `contradicts_label`."""
     if label == "yes":
         return not _DENYING.isdisjoint(_WORD.findall(words)) or "n't" in words or "n\u2019t" in words
-    return label == "no" and not _STATING.isdisjoint(_WORD.findall(words)) and _MAY_STATE.search(words) is not None
+    return (
+        label == "no"
+        and not _STATING.isdisjoint(_WORD.findall(words))
+        and _MAY_STATE.search(words) is not None
+    )
 
 
 def contradicts_label(words: str, label: Label, topic: QuestionTopic) -> bool:

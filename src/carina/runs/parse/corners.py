@@ -37,7 +37,8 @@ _PAIR: Final = re.compile(
     rf"\bx_?(1|2|min|max)\s?,\s?y_?(1|2|min|max)\b\s?[)\]]?\s?(?:[=:]|is|at){_TWO}", re.IGNORECASE
 )
 _EQUAL_SPAN: Final = re.compile(
-    rf"\b(x|y)\s?=\s?({_N})\s?(%|px|pixels)?\s?(?:to|-|and|\.\.)\s?\1\s?=\s?({_N})\s?(%|px|pixels)?", re.IGNORECASE
+    rf"\b(x|y)\s?=\s?({_N})\s?(%|px|pixels)?\s?(?:to|-|and|\.\.)\s?\1\s?=\s?({_N})\s?(%|px|pixels)?",
+    re.IGNORECASE,
 )
 _BRACKET_SPAN: Final = re.compile(
     rf"\b(x|y)[\s-]?(?:range|axis|coordinates?)?\s?[=:]?\s?[\[(]\s?({_N})\s?(%|px|pixels)?\s?,\s?({_N})\s?(%|px|pixels)?"

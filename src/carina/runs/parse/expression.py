@@ -10,7 +10,9 @@ from carina.runs.records import Status
 _MANY: Final = 10**6
 _LONG: Final = 4
 """Characters from which a token is not the number of an option in a list without commas."""
-_WORDS_OF_LETTERS: Final = frozenset(("be", "ad", "am", "an", "as", "at", "do", "go", "in", "is", "it", "no", "ace"))
+_WORDS_OF_LETTERS: Final = frozenset(
+    ("be", "ad", "am", "an", "as", "at", "do", "go", "in", "is", "it", "no", "ace")
+)
 
 _NOUNS: Final = word_set(
     "option options choice choices answer answers number numbers mask masks point points region regions "

@@ -59,7 +59,8 @@ _UNSEEN: Final = re.compile(
 _LETTER: Final = re.compile(r"[\s\x01\"'(\[:=]{0,8}([yn])[\s\"')\].!]{0,8}(?:\n|$)")
 _LETTERS: Final[dict[str, Label]] = {"y": "yes", "n": "no"}
 _CONCLUDED: Final = re.compile(
-    r"[,;]\s(?:and\s)?(?:so|therefore|thus|hence)[,:]?\s(?:the answer is\s|it is\s|i would say\s)?(yes|no|uncertain)[\s.!]{0,8}$"
+    r"[,;]\s(?:and\s)?(?:so|therefore|thus|hence)[,:]?\s(?:the answer is\s|it is\s|i would say\s)?"
+    r"(yes|no|uncertain)[\s.!]{0,8}$"
 )
 _ENTRY: Final = re.compile(r"(?:^|\n|[.;,])[\s\"'#-]{0,8}([a-z][^:\n.;,]{0,80}):[ \t]{0,8}(?=[a-z\"'(\[])")
 """The name of an entry before its colon, as in "Effusion: yes"."""

@@ -50,13 +50,15 @@ _IDLE: Final = ARTICLES | word_set("and of in on at to is are it this that there
 """Words that do not distinguish options."""
 DENIALS: Final = word_set(
     "no not none neither nor never without cannot except excluding excluded wrong incorrect false unlikely absent "
-    "rather instead ruled unsure uncertain unclear or general cause causes isn't aren't doesn't don't can't wasn't hasn't couldn't won't"
+    "rather instead ruled unsure uncertain unclear or general cause causes "
+    "isn't aren't doesn't don't can't wasn't hasn't couldn't won't"
 )
 """Words with which a sentence may negate an option or leave it undecided."""
 
 
 _REVERSING: Final = word_set(
-    "less smaller fewer lesser least milder spared clear normal free healthy unaffected unremarkable uninvolved better healthier aerated "
+    "less smaller fewer lesser least milder spared clear normal free healthy unaffected unremarkable uninvolved better "
+    "healthier aerated "
     "previously prior resolved"
 )
 """Words with which a sentence names an option because the other one is right, unless the question has them too."""

@@ -6,7 +6,7 @@ from typing import Final
 
 from carina.runs.parse.choices import Choices, split_tokens, word_set
 from carina.runs.parse.expression import Expression, read_expression
-from carina.runs.parse.natural import DENIALS, comparable_words, find_named_option, own_words
+from carina.runs.parse.natural import comparable_words, find_named_option, own_words
 from carina.runs.parse.normalise import normalise_text
 
 _LONGEST: Final = 4000
@@ -25,11 +25,14 @@ _ASIDE: Final = re.compile(
     r"(?:(?:i (?:think|believe|would say|find|feel)|in my (?:view|opinion|judge?ment)|therefore|thus|hence|so|overall"
     r"|clearly|that|the|here|to me)\s)+"
 )
-_LIKE: Final = r"(?:(?:clearly|therefore|thus|by far|still|also|indeed|obviously|overall|the|a|an|my|our|one)\s){0,4}"
+_LIKE: Final = (
+    r"(?:(?:clearly|therefore|thus|by far|still|also|indeed|obviously|overall|the|a|an|my|our|one)\s){0,4}"
+)
 _JUDGED: Final = re.compile(
     r"\s(?:(?:is|are|was|seems(?: to be)?|appears(?: to be)?|looks|would be|should be|must be|remains|provides|gives"
     rf"|offers|has)\s{_LIKE}(?:(?P<strong>best|correct|closest|optimal|ideal|preferred|preferable|accurate|winner"
-    r"|(?:most|more) (?:accurate|appropriate|likely|suitable|plausible|precise|fitting|complete|faithful|consistent|correct)"
+    r"|(?:most|more) (?:accurate|appropriate|likely|suitable|plausible|precise|fitting|complete|faithful|consistent"
+    r"|correct)"
     r"|right(?= (?:one|option|answer|choice|mask|point|contour)\b|\W*$)|(?:my|our) (?:choice|pick|answer|selection)"
     r"|choice|answer|(?:that|which) (?:best|most closely|most accurately))|(?P<weak>better|superior))\b"
     r"|(?P<passive>(?:should|must|would|has to|is to) be (?:selected|chosen|picked|preferred|used))\b"
@@ -41,8 +44,8 @@ _JUDGED: Final = re.compile(
 )
 _WORD: Final = re.compile(r"[a-z]+")
 _CONCLUDING: Final = word_set(
-    "so therefore thus hence overall consequently accordingly conclusion summary short conclude sum summarise summarize "
-    "finally ultimately all"
+    "so therefore thus hence overall consequently accordingly conclusion summary short conclude sum summarise "
+    "summarize finally ultimately all"
 )
 _JUDGING: Final = word_set(
     "best correct closest optimal ideal preferred preferable accurate winner most more choice pick answer "
@@ -82,8 +85,8 @@ _EXCEPT: Final = word_set(
 )
 _NEEDED: Final = word_set("need needs needed require requires required necessary warranted indicated")
 _OFFERED: Final = word_set(
-    "point points region regions option options statement statements finding findings choice choices answer answers item "
-    "items area areas mask masks device devices zone zones above these those them list"
+    "point points region regions option options statement statements finding findings choice choices answer answers "
+    "item items area areas mask masks device devices zone zones above these those them list"
 )
 """Words for the options, of which none is said to be right."""
 _GENERIC: Final = word_set(
@@ -114,7 +117,11 @@ def find_in_sentences(words: str, options: Choices) -> Expression | None:
     held = set(_WORD.findall(words))
     return (
         (None if _CONCLUDING.isdisjoint(held) else _find_conclusion(words, options))
-        or (None if _JUDGING.isdisjoint(held) and not ("right" in held and _RIGHT.search(words)) else _find_judged(words, options))
+        or (
+            None
+            if _JUDGING.isdisjoint(held) and not ("right" in held and _RIGHT.search(words))
+            else _find_judged(words, options)
+        )
         or _find_none(words, options)
         or _find_stated(words, options)
         or (_find_comparison(words, options) if "than" in held else None)
@@ -174,23 +181,27 @@ def _find_none(words: str, options: Choices) -> Expression | None:
         return None
     words = _ALL_OPTIONS.sub("options", words.strip())
     first = _BREAK.split(_SENTENCE.split(words, maxsplit=1)[0], maxsplit=1)[0]
-    found = _NONE.fullmatch(first)
-    said = set(split_tokens(first))
-    if found is None or not _EXCEPT.isdisjoint(said):
-        return None
-    if _NEEDED.isdisjoint(said) and _OFFERED.isdisjoint(said) and (" of " in first or found["none"] is None):
+    if not _denies_options(first, options.question):
         return None
     others = [held for n, held in enumerate(own_words(options.texts, options.none)) if n != options.none]
     mentioned = comparable_words(words)
     if any(held and held <= mentioned for held in others) or any(word[0].isdigit() for word in mentioned):
         return None
-    asked = _question_stems(options.question)
-    about = {word[:_STEM] for word in _CONTENT.findall(first) if word not in _GENERIC}
-    if not about <= asked and asked:
-        return None
-    if not asked and found["none"] is None and not about:
-        return None
     return Expression("ok", frozenset((options.none,)), is_open=False)
+
+
+def _denies_options(sentence: str, question: str) -> bool:
+    """Whether a sentence says that none of the options, or nothing of what the question is about, is right."""
+    found = _NONE.fullmatch(sentence)
+    said = set(split_tokens(sentence))
+    if found is None or not _EXCEPT.isdisjoint(said):
+        return False
+    is_bare = found["none"] is not None
+    if _NEEDED.isdisjoint(said) and _OFFERED.isdisjoint(said) and (" of " in sentence or not is_bare):
+        return False
+    asked = _question_stems(question)
+    about = {word[:_STEM] for word in _CONTENT.findall(sentence) if word not in _GENERIC}
+    return about <= asked if asked else is_bare or bool(about)
 
 
 def _find_stated(words: str, options: Choices) -> Expression | None:
@@ -212,7 +223,11 @@ def _find_comparison(words: str, options: Choices) -> Expression | None:
     if len(own[number]) == 1 and not _is_asked_about(statement, options):
         return None
     other = comparable_words(found["other"]) - {"other", "one"}
-    if not other or other & own[number] or not other <= frozenset().union(*own, comparable_words(options.texts[number])):
+    if (
+        not other
+        or other & own[number]
+        or not other <= frozenset().union(*own, comparable_words(options.texts[number]))
+    ):
         return None
     return Expression("ok", frozenset((number,)), is_open=False)
 

@@ -1,7 +1,7 @@
 """Replies in Chinese, Spanish, German and French, whose words are replaced by English ones before they are read.
 
-Only the words of answers are replaced: labels, negations, numbers, markers, sides, colours, regions and frequent findings. They are
-in one file a language: words of the language, separated by `|`, then `=` and the English words that replace them.
+Only the words of answers are replaced: labels, negations, numbers, markers, sides, colours, regions, frequent findings.
+They are in one file for each language: its words, separated by `|`, then `=` and the English words that replace them.
 """
 
 import re
