@@ -70,10 +70,10 @@ def parse_boxes(
             _make_box(corners, wanted, corners.dialect or unit, key, images.get(key), has_dialect=True)
             for corners, key in located
         ]
-    boxes = [box for box in boxes if box is not None]
-    if not boxes:
+    inside = tuple(box for box in boxes if box is not None)
+    if not inside:
         return ParsedAnswer(status="out_of_range")
-    return ParsedAnswer(status="ok", boxes=tuple(boxes))
+    return ParsedAnswer(status="ok", boxes=inside)
 
 
 def _find_answer_part(text: str) -> str:

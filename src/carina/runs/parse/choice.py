@@ -26,7 +26,7 @@ _LONGEST: Final = 4000
 """Characters of a line in which an answer is looked for."""
 _NUMBER_SIGN: Final = re.compile(r"\b(?:no\.?|nr\.?|num\.?|n°)\s?#?(\d{1,2})\b(?![.,]\d)")
 _NO_NUMBER: Final = re.compile(r"\b[Nn][Oo]\b[.*_]{0,3}\s?(\d{1,2})[\s.)*_]{0,8}$")
-_NUMBER_ENDS: Final = frozenset("0123456789.)*_")
+_NUMBER_ENDS: Final = frozenset("0123456789.*_")
 _LINES: Final = 64
 """Most items of a list of options."""
 _SHORT: Final = 80
@@ -84,7 +84,8 @@ def answer_from_expression(found: Expression, options: Choices) -> ParsedAnswer:
 def _find_in_prose(words: str, options: Choices) -> Expression | None:
     """The expression in sentences: a conclusion, a judgement, or a statement that means yes or no."""
     if not options.labels:
-        numbered = _NUMBER_SIGN.sub(r"number \1", words)
+        has_sign = "no" in words or "nr" in words or "num" in words or "n°" in words
+        numbered = _NUMBER_SIGN.sub(r"number \1", words) if has_sign else words
         found = _find_in_text(numbered, options, cut=False) if numbered != words else None
         return found or _read_first_line(numbered, options) or find_in_sentences(numbered, options)
     found = _read_first_line(words, options) or find_in_sentences(words, options)

@@ -164,10 +164,16 @@ class Choices:
 def _find_labels(texts: tuple[str, ...]) -> dict[Label, int]:
     labels: dict[Label, int] = {}
     for place, text in enumerate(texts):
-        label: Label | None = (
-            text if text in ("yes", "no") else "uncertain" if _UNCERTAIN.match(text) else None
-        )
-        if label is None or label in labels:
+        label: Label
+        if text == "yes":
+            label = "yes"
+        elif text == "no":
+            label = "no"
+        elif _UNCERTAIN.match(text):
+            label = "uncertain"
+        else:
+            return {}
+        if label in labels:
             return {}
         labels[label] = place
     return labels if "yes" in labels and "no" in labels else {}

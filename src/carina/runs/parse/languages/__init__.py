@@ -20,6 +20,7 @@ _EUROPEAN: Final = ("spanish", "german", "french")
 _ENGLISH: Final = word_set(
     "the is are of there this and not with it that to on from has been i as in at which for be or"
 )
+_CERTAINLY_ENGLISH: Final = frozenset(("the", "is", "are", "there", "this", "of", "and", "it"))
 _ALIKE: Final = word_set(
     "a an am as at be in on so me son die man was war plus point points option options image images region orange no "
     "non normal edema pneumothorax consolidation fracture nodule zone visible present medical superior inferior "
@@ -72,6 +73,8 @@ def translate(words: str) -> str:
     is_ascii = words.isascii()
     if not is_ascii and _CHINESE.search(words):
         return _translate_chinese(words)
+    if is_ascii and not _CERTAINLY_ENGLISH.isdisjoint(words.split()):
+        return ""
     found = _WORD.findall(words)
     if is_ascii and len(found) != 1 and _all_hints().isdisjoint(found):
         return ""
