@@ -147,7 +147,8 @@ class Run(Result):
 
     def _repr_html_(self) -> str:
         shown = super()._repr_html_()
-        return shown + self.scores()._repr_html_() if self.table.exists() else shown
+        with pl.Config(tbl_cols=-1):
+            return shown + self.scores()._repr_html_() if self.table.exists() else shown
 
     def _summary(self) -> Mapping[str, object]:
         summary: dict[str, object] = {"model": self.info.model, "history": self.info.policy.history}

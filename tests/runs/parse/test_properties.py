@@ -222,6 +222,8 @@ HEAVY = [
     "x = 1 and ",
     "1 to 2 in ",
     "(1, 2) width ",
+    "(1, 2), ",
+    "wait, ",
     "x from 1 to ",
     "不",
     "答案",

@@ -15,7 +15,7 @@ from carina.runs.parse.labels import (
     has_contradiction,
 )
 from carina.runs.parse.languages import translate
-from carina.runs.parse.markers import find_marked_answers
+from carina.runs.parse.markers import find_marked_answers, find_revision
 from carina.runs.parse.natural import find_named_option
 from carina.runs.parse.normalise import VisibleReply, normalise_text
 from carina.runs.parse.sentences import find_in_sentences
@@ -26,6 +26,8 @@ _LONGEST: Final = 4000
 """Characters of a line in which an answer is looked for."""
 _NUMBER_SIGN: Final = re.compile(r"\b(?:no\.?|nr\.?|num\.?|n°)\s?#?(\d{1,2})\b(?![.,]\d)")
 _NO_NUMBER: Final = re.compile(r"\b[Nn][Oo]\b[.*_]{0,3}\s?(\d{1,2})[\s.)*_]{0,8}$")
+_NAMED: Final = ("option", "choice", "mask", "number", "point", "the ", "region", "statement")
+"""Beginnings of a sentence that names options: a number alone may number the sentence."""
 _NUMBER_ENDS: Final = frozenset("0123456789.*_")
 _LINES: Final = 64
 """Most items of a list of options."""
@@ -67,6 +69,8 @@ def parse_choice(options: Choices, reply: VisibleReply, stop: str) -> ParsedAnsw
         and _contradicts_itself(text, found, options)
     ):
         found = _AMBIGUOUS
+    if found.status == "ok" and "nswer" in text and _is_revised(text, found, options):
+        found = _AMBIGUOUS
     if found.is_open and stop in LENGTH_STOPS:
         return ParsedAnswer(status="truncated")
     return answer_from_expression(found, options)
@@ -100,9 +104,24 @@ def _find_in_prose(words: str, options: Choices) -> Expression | None:
 
 
 def _read_first_line(words: str, options: Choices) -> Expression | None:
-    """The expression that stands alone on the first line, before an explanation in words."""
+    """The expression that stands alone on the first line or in the first sentence, before an explanation in words."""
     line, _, rest = words.partition("\n")
-    return read_whole_line(line, options) if rest and not _NUMBERED.match(rest.lstrip()) else None
+    if rest and not _NUMBERED.match(rest.lstrip()):
+        found = read_whole_line(line, options)
+        if found is not None:
+            return found
+    if not words.startswith(_NAMED):
+        return None
+    sentences = [read_whole_line(part, options) for part in SENTENCE.split(words[:_LONGEST]) if part.strip()]
+    read = {item for item in sentences if item is not None}
+    return sentences[0] if len(read) == 1 else None
+
+
+def _is_revised(text: str, found: Expression, options: Choices) -> bool:
+    """Whether another answer follows after "wait" or "actually"."""
+    tail = find_revision(text.lower())
+    revised = read_whole_line(_first_sentence(tail), options) if tail else None
+    return revised is not None and revised.places != found.places
 
 
 def _answer_label(place: int) -> Expression:

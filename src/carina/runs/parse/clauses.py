@@ -185,7 +185,8 @@ _SYNONYMS: Final[dict[str, tuple[str, ...]]] = {
 }
 """Other words for what a question is about."""
 _HYPOTHETICAL: Final = re.compile(
-    r"\b(?:if|whether|would (?:show|be|appear|suggest|expect|have)|asked|typically|usually|in general|the question"
+    r"\b(?:if|whether|would (?:show|be|appear|suggest|expect|have)|would not say|asked"
+    r"|typically|usually|in general|the question"
     r"|(?:signs?|features?) of (?:\w+ ){1,3}includes?)\b"
 )
 """Words of a sentence that states nothing about this image, unless that it is uncertain."""

@@ -27,6 +27,10 @@ _QUAD: Final = re.compile(
     rf"(?<![\w.\-]){_NOT_AFTER}({_FIRST}){_FIRST_GAP}({_N}){_GAP}({_N}){_GAP}({_N})\s?(%|px|pixels)?(?!\w|\.\d)",
     re.IGNORECASE,
 )
+_POINT: Final = re.compile(rf"{_N}\s?,\s?{_N}\s?[)\]]")
+_POINTS: Final = re.compile(
+    rf"{_N}\s?,\s?{_N}\s?[)\]](?:[\s,;]{{1,3}}(?:and\s)?[(\[]\s?{_N}\s?,\s?{_N}\s?[)\]])+"
+)
 _TWO: Final = rf"[\s(\[]{{0,4}}({_N})\s?(%|px|pixels)?\s?[,;]\s?({_N})\s?(%|px|pixels)?"
 _CORNER: Final = re.compile(
     r"\b(top|upper|bottom|lower)[\s_-]?(left|right)\b(?:\s(?:corner|point|coordinates?)\b)?"
@@ -173,8 +177,18 @@ def _find_number_rows(text: str) -> Iterator[Corners]:
     names = [(found.end(), found[1].strip()) for found in _REFERENCE.finditer(text)]
     tokens = [found.end() for found in _TOKENS.finditer(text)] if "<" in text else []
     name, next_name, next_token = "", 0, 0
+    odd_until = even_until = -1
     for match in _QUAD.finditer(text):
         start = match.start()
+        if start < odd_until:
+            continue
+        points = _POINTS.match(text, start) if start >= even_until else None
+        if points is not None:
+            if len(_POINT.findall(points[0])) % 2:
+                # An odd number of points is an outline and no box.
+                odd_until = points.end()
+                continue
+            even_until = points.end()
         while next_name < len(names) and names[next_name][0] <= start:
             name = names[next_name][1]
             next_name += 1

@@ -21,7 +21,7 @@ from carina.runs.parse.clauses import (
 )
 from carina.runs.parse.failure import classify_failure
 from carina.runs.parse.languages import translate
-from carina.runs.parse.markers import find_marked_answers
+from carina.runs.parse.markers import find_marked_answers, find_revision
 from carina.runs.parse.normalise import VisibleReply, normalise_text
 from carina.runs.parse.structured import NO_VALUE, decode_json, find_answer_value
 from carina.runs.records import ParsedAnswer
@@ -150,7 +150,12 @@ def find_label_in_text(words: str) -> FoundLabel:
     letter = _LETTER.fullmatch(words) if len(words) < 24 else None
     if letter is not None:
         return _LETTERS[letter[1]]
-    return find_label_after_marker(find_marked_answers(words)) or _find_opening_label(words)
+    found = find_label_after_marker(find_marked_answers(words)) or _find_opening_label(words)
+    if found is not None and (tail := find_revision(words)):
+        revised, end = _read_label_at(tail, 0)
+        if revised is not None and revised != found and _LABEL_END.match(tail, end):
+            return "both"
+    return found
 
 
 def _find_in_json(value: object) -> FoundLabel:

@@ -23,6 +23,10 @@ _MARKER: Final = re.compile(
     rf"|\b(?:{_NAMES})\s?[\"']?\s?:"
     rf"|{ANSWER_SIGN}",
 )
+_REVISION: Final = re.compile(
+    r"\b(?:wait|actually|correction|on second thoughts?)[,:.]{0,3}\s"
+    r"(?:(?:no|i mean|it is|it's|it should be|rather),?\s(?!$))?"
+)
 _WORD: Final = re.compile(r"[a-z]+")
 _PARTS: Final = (
     (frozenset(_ADJECTIVES.split("|")), tuple(_NOUNS.split("|"))),
@@ -75,6 +79,21 @@ def find_after_markers(text: str, start: int, stop: int) -> Iterator[str]:
     for at, after in reversed(found):
         yield text[after : max(end, after)]
         end = at
+
+
+def find_revision(text: str) -> str:
+    """The text after the last "wait" or "actually" that follows the last answer; empty where there is none."""
+    if (
+        "wait" not in text
+        and "actually" not in text
+        and "correction" not in text
+        and "second thought" not in text
+    ):
+        return ""
+    last = None
+    for found in _REVISION.finditer(text, max(text.rfind("answer"), 0)):
+        last = found
+    return "" if last is None else text[last.end() :]
 
 
 def may_have_marker(text: str, start: int, stop: int) -> bool:
