@@ -15,7 +15,7 @@ from carina.runs.parse.labels import (
     has_contradiction,
 )
 from carina.runs.parse.languages import translate
-from carina.runs.parse.markers import find_marked_answers, find_revision
+from carina.runs.parse.markers import find_marked_answers, find_revision, may_revise
 from carina.runs.parse.natural import find_named_option
 from carina.runs.parse.normalise import VisibleReply, normalise_text
 from carina.runs.parse.sentences import find_in_sentences
@@ -49,10 +49,11 @@ def parse_choice(options: Choices, reply: VisibleReply, stop: str) -> ParsedAnsw
     """The options that a reply chooses, or why there are none."""
     text = reply.text
     found = _find_expression(text, options, cut=is_unfinished(reply, stop))
+    start = text.rfind("nswer")
     if found is None:
         words = normalise_text(text)
         failure = classify_failure(words, reply, stop)
-        if failure.status != "no_answer" or decode_json(text) is not NO_VALUE:
+        if failure.status != "no_answer" or (_may_be_json(text) and decode_json(text) is not NO_VALUE):
             return failure
         translated = translate(words)
         if translated:
@@ -65,11 +66,11 @@ def parse_choice(options: Choices, reply: VisibleReply, stop: str) -> ParsedAnsw
     elif (
         options.labels
         and found.status == "ok"
-        and (len(text) >= SHORTEST_CONTRADICTION or text[-1] in _NUMBER_ENDS)
+        and (len(text) - max(start, 0) >= SHORTEST_CONTRADICTION or text[-1] in _NUMBER_ENDS)
         and _contradicts_itself(text, found, options)
     ):
         found = _AMBIGUOUS
-    if found.status == "ok" and "nswer" in text and _is_revised(text, found, options):
+    if start >= 0 and may_revise(text, start) and _is_revised(text, found, options):
         found = _AMBIGUOUS
     if found.is_open and stop in LENGTH_STOPS:
         return ParsedAnswer(status="truncated")
@@ -154,9 +155,13 @@ def _contradicts_itself(text: str, found: Expression, options: Choices) -> bool:
     return has_contradiction(options.question, text, options.label_at[place])
 
 
+def _may_be_json(text: str) -> bool:
+    return text[:1] in ("{", "[") or "```" in text
+
+
 def _find_expression(text: str, options: Choices, *, cut: bool) -> Expression | None:
     """The expression in a reply, in JSON or in words."""
-    if text[:1] in ("{", "[") or "```" in text:
+    if _may_be_json(text):
         value = decode_json(text)
         if value is not NO_VALUE:
             found = _read_json(value, options)

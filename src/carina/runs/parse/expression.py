@@ -218,7 +218,7 @@ class _ExpressionReader:
             self.at += 1
             return "same"
         if word in _OPEN:
-            if at and self._lists_brackets(at, last):
+            if tokens[at - 1] in _CLOSE and self._lists_brackets(at, last):
                 return "next"
             return self._open_bracket()
         if word in _TO and last.kind in "nol" and self._reads_range():
@@ -274,7 +274,7 @@ class _ExpressionReader:
 
     def _lists_brackets(self, at: int, last: _ExpressionItem) -> bool:
         """Whether a bracket begins another bracketed number or letter, as in "[1][4]" and "(A) (C)"."""
-        if self.depth or last.kind not in "nl" or self.tokens[at - 1] not in _CLOSE:
+        if self.depth or last.kind not in "nl":
             return False
         if self._word_at(at + 2) not in _CLOSE:
             return False
@@ -285,7 +285,10 @@ class _ExpressionReader:
         """Whether the rest of the line is numbers or letters without commas, as in "1 4"."""
         if self.depth or self.last is None or self.last.kind not in "nlx" or self.last.end != at:
             return False
-        return at >= self._numbers_from()
+        return self._may_be_listed(self.tokens[at]) and at >= self._numbers_from()
+
+    def _may_be_listed(self, word: str) -> bool:
+        return word[0].isdigit() or word in self.options.letters
 
     def _numbers_from(self) -> int:
         """The place of the token from which on there are only numbers, or only letters of options, and a full stop."""
@@ -438,8 +441,7 @@ class _ExpressionReader:
             word in ("a", "i") and self._is_free_word(at + 1) and at + 1 < self._numbers_from()
         ):
             return self._check_end(_ExpressionItem((letter,), at + 1, "l"))
-        letters = self._joined_letters(word)
-        if letters:
+        if options.letters and options.multiple and (letters := self._joined_letters(word)):
             return self._check_end(_ExpressionItem(letters, at + 1, "l"))
         if word in _ALL:
             end = at + 1
@@ -458,7 +460,7 @@ class _ExpressionReader:
     def _joined_letters(self, word: str) -> tuple[int, ...]:
         """The options of "AC" or "ABD": letters in ascending order without spaces."""
         letters = self.options.letters
-        if not self.options.multiple or not 1 < len(word) <= len(letters) or word in _WORDS_OF_LETTERS:
+        if not 1 < len(word) <= len(letters) or word in _WORDS_OF_LETTERS:
             return ()
         places = tuple(letters.get(letter, -1) for letter in word)
         return places if places[0] >= 0 and all(a < b for a, b in pairwise(places)) else ()
@@ -515,7 +517,7 @@ class _ExpressionReader:
             return item._replace(end=item.end + 1)
         if item.kind in "nl" and self._text_at(item.end) is not None:
             return item
-        if item.kind in "nlx" and item.end >= self._numbers_from() and item.end > 0:
+        if item.kind in "nlx" and self._may_be_listed(word) and item.end >= self._numbers_from():
             return item
         if self.strict:
             return None

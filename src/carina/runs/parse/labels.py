@@ -151,7 +151,8 @@ def find_label_in_text(words: str) -> FoundLabel:
     if letter is not None:
         return _LETTERS[letter[1]]
     found = find_label_after_marker(find_marked_answers(words)) or _find_opening_label(words)
-    if found is not None and (tail := find_revision(words)):
+    if found is not None and ("wait" in words or "actually" in words or "thought" in words):
+        tail = find_revision(words)
         revised, end = _read_label_at(tail, 0)
         if revised is not None and revised != found and _LABEL_END.match(tail, end):
             return "both"

@@ -114,7 +114,7 @@ def find_in_sentences(words: str, options: Choices) -> Expression | None:
         options: The options of the step.
     """
     words = words[-_LONGEST:]
-    held = set(_WORD.findall(words))
+    held = _WORD.findall(words)
     return (
         (None if _CONCLUDING.isdisjoint(held) else _find_conclusion(words, options))
         or (
