@@ -15,7 +15,7 @@ from carina.runs.parse.labels import (
     has_contradiction,
 )
 from carina.runs.parse.languages import translate
-from carina.runs.parse.markers import find_marked_answers, find_revision, may_revise
+from carina.runs.parse.markers import SHORTEST_REVISION, find_marked_answers, find_revision, may_revise
 from carina.runs.parse.natural import find_named_option
 from carina.runs.parse.normalise import VisibleReply, normalise_text
 from carina.runs.parse.sentences import find_in_sentences
@@ -49,11 +49,10 @@ def parse_choice(options: Choices, reply: VisibleReply, stop: str) -> ParsedAnsw
     """The options that a reply chooses, or why there are none."""
     text = reply.text
     found = _find_expression(text, options, cut=is_unfinished(reply, stop))
-    start = text.rfind("nswer")
     if found is None:
         words = normalise_text(text)
         failure = classify_failure(words, reply, stop)
-        if failure.status != "no_answer" or (_may_be_json(text) and decode_json(text) is not NO_VALUE):
+        if failure.status != "no_answer" or decode_json(text) is not NO_VALUE:
             return failure
         translated = translate(words)
         if translated:
@@ -66,11 +65,9 @@ def parse_choice(options: Choices, reply: VisibleReply, stop: str) -> ParsedAnsw
     elif (
         options.labels
         and found.status == "ok"
-        and (len(text) - max(start, 0) >= SHORTEST_CONTRADICTION or text[-1] in _NUMBER_ENDS)
+        and (len(text) >= SHORTEST_CONTRADICTION or text[-1] in _NUMBER_ENDS)
         and _contradicts_itself(text, found, options)
     ):
-        found = _AMBIGUOUS
-    if start >= 0 and may_revise(text, start) and _is_revised(text, found, options):
         found = _AMBIGUOUS
     if found.is_open and stop in LENGTH_STOPS:
         return ParsedAnswer(status="truncated")
@@ -118,9 +115,9 @@ def _read_first_line(words: str, options: Choices) -> Expression | None:
     return sentences[0] if len(read) == 1 else None
 
 
-def _is_revised(text: str, found: Expression, options: Choices) -> bool:
+def _is_revised(words: str, found: Expression, options: Choices) -> bool:
     """Whether another answer follows after "wait" or "actually"."""
-    tail = find_revision(text.lower())
+    tail = find_revision(words)
     revised = read_whole_line(_first_sentence(tail), options) if tail else None
     return revised is not None and revised.places != found.places
 
@@ -155,19 +152,25 @@ def _contradicts_itself(text: str, found: Expression, options: Choices) -> bool:
     return has_contradiction(options.question, text, options.label_at[place])
 
 
-def _may_be_json(text: str) -> bool:
-    return text[:1] in ("{", "[") or "```" in text
-
-
 def _find_expression(text: str, options: Choices, *, cut: bool) -> Expression | None:
     """The expression in a reply, in JSON or in words."""
-    if _may_be_json(text):
+    if text[:1] in ("{", "[") or "```" in text:
         value = decode_json(text)
         if value is not NO_VALUE:
             found = _read_json(value, options)
             if found is not None or isinstance(value, dict):
                 return found
-    return _find_in_text(normalise_text(text), options, cut=cut)
+    words = normalise_text(text)
+    found = _find_in_text(words, options, cut=cut)
+    start = words.rfind("answer")
+    if (
+        found is not None
+        and 0 <= start <= len(words) - SHORTEST_REVISION
+        and may_revise(words[start:])
+        and _is_revised(words, found, options)
+    ):
+        return _AMBIGUOUS
+    return found
 
 
 def _find_in_text(words: str, options: Choices, *, cut: bool) -> Expression | None:

@@ -21,7 +21,7 @@ from carina.runs.parse.clauses import (
 )
 from carina.runs.parse.failure import classify_failure
 from carina.runs.parse.languages import translate
-from carina.runs.parse.markers import find_marked_answers, find_revision
+from carina.runs.parse.markers import SHORTEST_REVISION, find_marked_answers, find_revision, may_revise
 from carina.runs.parse.normalise import VisibleReply, normalise_text
 from carina.runs.parse.structured import NO_VALUE, decode_json, find_answer_value
 from carina.runs.records import ParsedAnswer
@@ -119,8 +119,17 @@ def has_contradiction(question: str, text: str, label: Label) -> bool:
         text: The reply, in which the label was found.
         label: The label.
     """
-    if len(text) < SHORTEST_CONTRADICTION:
+    size = len(text)
+    if size < SHORTEST_CONTRADICTION:
         return False
+    return (
+        _has_contradiction_cached(question, text, label)
+        if size <= _SHORT
+        else _has_contradiction(question, text, label)
+    )
+
+
+def _has_contradiction(question: str, text: str, label: Label) -> bool:
     start = max(text.rfind("nswer"), 0)
     if len(text) - start < SHORTEST_CONTRADICTION or text[:1] in ("{", "[") or "```" in text:
         return False
@@ -129,6 +138,9 @@ def has_contradiction(question: str, text: str, label: Label) -> bool:
         return False
     words = normalise_text(raw)
     return contradicts_label(translate(words) or words, label, find_topic(question))
+
+
+_has_contradiction_cached = lru_cache(maxsize=1 << 12)(_has_contradiction)
 
 
 def answer_from_label(found: Label | Literal["both"]) -> ParsedAnswer:
@@ -151,7 +163,7 @@ def find_label_in_text(words: str) -> FoundLabel:
     if letter is not None:
         return _LETTERS[letter[1]]
     found = find_label_after_marker(find_marked_answers(words)) or _find_opening_label(words)
-    if found is not None and ("wait" in words or "actually" in words or "thought" in words):
+    if found is not None and len(words) >= SHORTEST_REVISION and may_revise(words):
         tail = find_revision(words)
         revised, end = _read_label_at(tail, 0)
         if revised is not None and revised != found and _LABEL_END.match(tail, end):

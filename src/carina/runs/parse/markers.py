@@ -23,7 +23,7 @@ _MARKER: Final = re.compile(
     rf"|\b(?:{_NAMES})\s?[\"']?\s?:"
     rf"|{ANSWER_SIGN}",
 )
-_SHORTEST_REVISION: Final = 14
+SHORTEST_REVISION: Final = 14
 """Characters of the shortest answer that is revised: "yes. wait, no."."""
 _REVISION: Final = re.compile(
     r"\b(?:wait|actually|correction|on second thoughts?)[,:.]{0,3}\s"
@@ -83,12 +83,9 @@ def find_after_markers(text: str, start: int, stop: int) -> Iterator[str]:
         end = at
 
 
-def may_revise(text: str, start: int) -> bool:
-    """Whether a text has words from a place on with which it may revise its answer; faster than `find_revision`."""
-    if len(text) - start < _SHORTEST_REVISION:
-        return False
-    tail = text[start:]
-    return "ait" in tail or "ctually" in tail or "rrection" in tail or "thought" in tail
+def may_revise(tail: str) -> bool:
+    """Whether a text after an answer has words with which it may revise it; faster than `find_revision`."""
+    return "wait" in tail or "actually" in tail or "correction" in tail or "thought" in tail
 
 
 def find_revision(text: str) -> str:

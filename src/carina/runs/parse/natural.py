@@ -58,8 +58,7 @@ DENIALS: Final = word_set(
 
 _REVERSING: Final = word_set(
     "less smaller fewer lesser least milder spared clear normal free healthy unaffected unremarkable uninvolved better "
-    "healthier aerated "
-    "previously prior resolved"
+    "healthier aerated previously prior resolved"
 )
 """Words with which a sentence names an option because the other one is right, unless the question has them too."""
 
@@ -85,16 +84,19 @@ def find_named_option(words: str, options: Choices) -> int | None:
         return None
     own = own_words(options.texts, options.none)
     said = comparable_words(sentence)
-    if said & DENIALS or is_refusal(words):
-        return None
-    reversing = said & _REVERSING
-    if reversing and not reversing <= options.words and not reversing <= _words_of(options.question):
-        # "The right lung is clear" does not say that the right lung is affected.
+    if said & DENIALS:
         return None
     for number, held in enumerate(own):
         if held and held <= said and not any((other - held) & said for other in own):
-            return None if any(word[0].isdigit() for word in said) else number
+            is_other = any(word[0].isdigit() for word in said) or is_refusal(words)
+            return None if is_other or _is_reversed(said, options) else number
     return None
+
+
+def _is_reversed(said: frozenset[str], options: Choices) -> bool:
+    """Whether words of a sentence turn its meaning: "the right lung is clear" says that the other one is affected."""
+    reversing = said & _REVERSING
+    return bool(reversing) and not reversing <= options.words and not reversing <= _words_of(options.question)
 
 
 def _only_sentence(words: str) -> str:
