@@ -190,6 +190,10 @@ _HYPOTHETICAL: Final = re.compile(
     r"|(?:signs?|features?) of (?:\w+ ){1,3}includes?)\b"
 )
 """Words of a sentence that states nothing about this image, unless that it is uncertain."""
+_UNREAL: Final = word_set(
+    "if whether would asked typically usually general question sign signs feature features"
+)
+"""Words without which no sentence is hypothetical; looking for them is faster than the pattern."""
 _MODIFIERS: Final = word_set("pleural pulmonary lung cardiac thoracic")
 """Words of a question that a reply may leave out."""
 _SIDES: Final = frozenset(("left", "right"))
@@ -286,8 +290,14 @@ def label_clauses(words: str, topic: QuestionTopic, *, on_topic: bool = False) -
     elliptic = _ELLIPTIC.fullmatch(sentences[0])
     if elliptic is not None and not topic.has_negative_wording and (elliptic["no"] or elliptic["yes"]):
         return "no" if elliptic["no"] else "yes"
+    may_be_hypothetical = not _UNREAL.isdisjoint(_WORD.findall(words))
     clauses = [
-        (text, None if label != "uncertain" and _HYPOTHETICAL.search(sentence) else label)
+        (
+            text,
+            None
+            if label != "uncertain" and may_be_hypothetical and _HYPOTHETICAL.search(sentence)
+            else label,
+        )
         for sentence in sentences
         for text, label in _split_clauses(sentence, topic)
     ]
