@@ -77,7 +77,7 @@ def parse_label(question: str, reply: VisibleReply, stop: str) -> ParsedAnswer:
             found = "both"
         return answer_from_label(found)
     words = normalise_text(text)
-    failure = classify_failure(_UNSEEN.sub(r"do not \1", words), reply, stop)
+    failure = classify_failure(_UNSEEN.sub(r"do not \1", words) if "can" in words else words, reply, stop)
     if failure.status != "no_answer" or decode_json(text) is not NO_VALUE:
         return failure
     topic = find_topic(question)
@@ -95,7 +95,8 @@ def parse_label(question: str, reply: VisibleReply, stop: str) -> ParsedAnswer:
 
 def find_sentence_label(words: str, topic: QuestionTopic, *, on_topic: bool = False) -> FoundLabel:
     """The label of a normalised text that states or denies what the question is about."""
-    words = _UNSEEN.sub(r"do not \1", words)
+    if "can" in words:
+        words = _UNSEEN.sub(r"do not \1", words)
     words = remove_questions(words[:LONGEST_TEXT])
     certain = remove_certainty(words)
     if certain != words:
