@@ -75,13 +75,31 @@ def test_the_frame_has_a_row_per_step_and_says_which_run_it_is(finished):
 
 def test_scores_are_means_by_stage_with_n(finished):
     scores = finished.scores()
-    assert scores.columns == ["protocol", "stage", "title", "n", "judged", "accuracy", "score", "chance"]
+    assert scores.columns == [
+        *("protocol", "stage", "title", "n", "judged", "accuracy", "score", "chance", "unparsed")
+    ]
     frame = finished.to_frame().filter(pl.col("protocol") == "percept", pl.col("stage") == 1)
     first = scores.row(0, named=True)
     assert (first["protocol"], first["stage"], first["n"]) == ("percept", 1, len(frame))
     assert first["accuracy"] == pytest.approx(sum(frame["correct"]) / len(frame))
     assert first["chance"] == 0.5
     assert scores["n"].sum() == STEPS
+
+
+def test_the_share_of_answers_that_could_not_be_read_is_a_column_of_its_own(copy):
+    def unread(table):
+        status = table.column("status").to_pylist()
+        first = [n for n, stage in enumerate(table.column("stage").to_pylist()) if stage == 1]
+        for n, kind in zip(first, ("refusal", "ambiguous"), strict=False):
+            status[n] = kind
+        return table.set_column(
+            table.schema.get_field_index("status"), table.schema.field("status"), [status]
+        )
+
+    scores = copy(unread).scores()
+    unparsed = {(row["protocol"], row["stage"]): row["unparsed"] * row["n"] for row in scores.to_dicts()}
+    assert sum(unparsed[key] for key in unparsed if key[1] == 1) == pytest.approx(2)
+    assert all(number == 0 for key, number in unparsed.items() if key[1] != 1)
 
 
 def test_a_run_describes_itself_in_one_line_and_in_a_notebook(finished):

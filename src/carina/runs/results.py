@@ -107,9 +107,10 @@ class Run(Result):
         Returns:
             Columns `protocol`, `stage`, `title`, `n` (answered steps), `judged` (those of them that are right or wrong;
             answers in free text have a score alone), `accuracy` (share of judged steps that are right; null where none
-            is judged), `score` (mean over all answered steps) and `chance` (what a random choice reaches).
+            is judged), `score` (mean over all answered steps), `chance` (what a random choice reaches) and `unparsed`
+            (share of answered steps whose reply could not be read, or was a refusal; they count as wrong).
         """
-        columns = ("protocol", "stage", "state", "correct", "score", "chance")
+        columns = ("protocol", "stage", "state", "status", "correct", "score", "chance")
         answered = self._columns(*columns).filter(pl.col("state") == "answered")
         scores = (
             answered.group_by("protocol", "stage")
@@ -119,6 +120,7 @@ class Run(Result):
                 pl.col("correct").cast(pl.Float64).mean().alias("accuracy"),
                 pl.col("score").mean(),
                 pl.col("chance").mean(),
+                (pl.col("status") != "ok").mean().alias("unparsed"),
             )
             .sort("protocol", "stage")
         )
@@ -163,7 +165,8 @@ class Run(Result):
 
     def _repr_html_(self) -> str:
         shown = super()._repr_html_()
-        return shown + self.scores()._repr_html_() if self.table.exists() else shown
+        with pl.Config(tbl_cols=-1):
+            return shown + self.scores()._repr_html_() if self.table.exists() else shown
 
     def _summary(self) -> Mapping[str, object]:
         summary: dict[str, object] = {"model": self.info.model, "history": self.info.policy.history}

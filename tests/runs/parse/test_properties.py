@@ -5,8 +5,8 @@ import json
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.runs.parse.bank import load_bank
 from tests.runs.parse.steps import NY, YN, C, K, L, M, P, T, V, Z, make_step, numbers
-from tests.runs.parse.test_choice_replies import REPLIES
 
 from carina.runs.parse import parse, parse_chexpercept
 
@@ -150,7 +150,7 @@ def test_any_number_parses_without_an_error(figures, step):
         parse_chexpercept(step, text)
 
 
-PIECES = [reply for _, reply, _ in REPLIES] + [
+PIECES = [banked.reply for banked in load_bank()] + [
     "<think>",
     "</think>",
     "```",
@@ -203,6 +203,33 @@ HEAVY = [
     "1.",
     "1",
     "\u0300\u0327",
+    "no ",
+    "no doubt ",
+    "therefore ",
+    ", so no",
+    "is best ",
+    "mask 1 is the ",
+    "none of the ",
+    "there is an effusion? ",
+    "effusion without ",
+    "no change in the effusion ",
+    "not absent ",
+    "[1]",
+    "1 ",
+    "a. ",
+    "ac",
+    "is larger than ",
+    "x = 1 and ",
+    "1 to 2 in ",
+    "(1, 2) width ",
+    "(1, 2), ",
+    "wait, ",
+    "x from 1 to ",
+    "不",
+    "答案",
+    "no hay ",
+    "kein ",
+    "n'",
 ]
 
 

@@ -14,6 +14,7 @@ from carina.runs.parse.choice import parse_choice
 from carina.runs.parse.choices import make_choices
 from carina.runs.parse.failure import classify_failure, is_refusal, is_unfinished
 from carina.runs.parse.labels import parse_label
+from carina.runs.parse.languages import translate
 from carina.runs.parse.normalise import (
     VisibleReply,
     make_storable,
@@ -46,7 +47,9 @@ def parse(
     """
     reply = remove_reasoning(text)
     if step.format == "choice":
-        return parse_choice(make_choices(step.options, step.multiple), shorten_reply(reply), stop)
+        return parse_choice(
+            make_choices(step.options, step.multiple, step.question), shorten_reply(reply), stop
+        )
     if step.format == "yes_no":
         return parse_label(step.question, shorten_reply(reply), stop)
     if step.format == "boxes":
@@ -61,6 +64,8 @@ def _parse_free_text(reply: VisibleReply, stop: str) -> ParsedAnswer:
         return classify_failure("", reply, stop)
     if reply.ends_in_reasoning and is_unfinished(reply, stop):
         return ParsedAnswer(status="truncated", text=make_storable(text))
-    if len(text) <= _SHORT_REPLY and is_refusal(normalise_text(text)):
-        return ParsedAnswer(status="refusal", text=make_storable(text))
+    if len(text) <= _SHORT_REPLY:
+        words = normalise_text(text)
+        if is_refusal(words) or is_refusal(translate(words)):
+            return ParsedAnswer(status="refusal", text=make_storable(text))
     return ParsedAnswer(status="ok", text=make_storable(text))

@@ -58,15 +58,22 @@ def parse_boxes(
     unit = find_stated_frame(_unit_text(text))
     keys = list(images)
     image = keys[_image_place(question, len(keys))] if keys else ""
-    boxes = []
-    for corners in found:
-        key = keys[_image_place(corners.name.lower(), len(keys))] if len(keys) > 1 and corners.name else image
-        box = _make_box(corners, wanted, unit, key, images.get(key))
-        if box is not None:
-            boxes.append(box)
-    if not boxes:
+    on_images = [
+        keys[_image_place(corners.name.lower(), len(keys))] if len(keys) > 1 and corners.name else image
+        for corners in found
+    ]
+    located = list(zip(found, on_images, strict=True))
+    boxes = [_make_box(corners, wanted, unit, key, images.get(key)) for corners, key in located]
+    if None in boxes and any(corners.dialect is not None for corners in found):
+        # Boxes of one reply are in one unit: if one does not fit the unit that is asked for, none is read in it.
+        boxes = [
+            _make_box(corners, wanted, corners.dialect or unit, key, images.get(key), has_dialect=True)
+            for corners, key in located
+        ]
+    inside = tuple(box for box in boxes if box is not None)
+    if not inside:
         return ParsedAnswer(status="out_of_range")
-    return ParsedAnswer(status="ok", boxes=tuple(boxes))
+    return ParsedAnswer(status="ok", boxes=inside)
 
 
 def _find_answer_part(text: str) -> str:
@@ -86,16 +93,24 @@ def _unit_text(text: str) -> str:
 
 
 def _make_box(
-    corners: Corners, wanted: Frame | None, unit: Frame | None, image: str, size: tuple[int, int] | None
+    corners: Corners,
+    wanted: Frame | None,
+    unit: Frame | None,
+    image: str,
+    size: tuple[int, int] | None,
+    *,
+    has_dialect: bool = False,
 ) -> Box | None:
+    """The box in the frame that is asked for; None where it does not fit."""
     frame = corners.frame or unit or wanted or "pixel"
     xyxy = corners.xyxy
     if corners.frame is None and frame != "unit" and max(xyxy) <= 1.0 and any(at != int(at) for at in xyxy):
         # No box is smaller than one pixel or one percent, so fractions below 1 are shares of the image.
         frame = "unit"
     fit = fit_to_frame(xyxy, frame, size)
-    if fit is None and corners.dialect is not None and corners.frame is None:
-        frame = corners.dialect
+    if fit is None and has_dialect and size is not None and max(xyxy) > _SIDES["thousand"]:
+        # Older versions of Qwen-VL count pixels.
+        frame = "pixel"
         fit = fit_to_frame(xyxy, frame, size)
     if fit is None:
         return None

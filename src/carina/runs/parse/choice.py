@@ -5,16 +5,30 @@ from functools import lru_cache
 from typing import Final
 
 from carina.runs.parse.choices import ARTICLES, Choices, is_word, split_tokens
+from carina.runs.parse.clauses import find_topic
 from carina.runs.parse.expression import Expression, read_expression
 from carina.runs.parse.failure import LENGTH_STOPS, classify_failure, is_unfinished
-from carina.runs.parse.markers import find_marked_answers
+from carina.runs.parse.labels import (
+    SHORTEST_CONTRADICTION,
+    find_label_in_text,
+    find_sentence_label,
+    has_contradiction,
+)
+from carina.runs.parse.languages import translate
+from carina.runs.parse.markers import SHORTEST_REVISION, find_marked_answers, find_revision, may_revise
 from carina.runs.parse.natural import find_named_option
 from carina.runs.parse.normalise import VisibleReply, normalise_text
+from carina.runs.parse.sentences import find_in_sentences
 from carina.runs.parse.structured import NO_VALUE, decode_json, find_answer_value
 from carina.runs.records import ParsedAnswer
 
 _LONGEST: Final = 4000
 """Characters of a line in which an answer is looked for."""
+_NUMBER_SIGN: Final = re.compile(r"\b(?:no\.?|nr\.?|num\.?|n°)\s?#?(\d{1,2})\b(?![.,]\d)")
+_NO_NUMBER: Final = re.compile(r"\b[Nn][Oo]\b[.*_]{0,3}\s?(\d{1,2})[\s.)*_]{0,8}$")
+_NAMED: Final = ("option", "choice", "mask", "number", "point", "the ", "region", "statement")
+"""Beginnings of a sentence that names options: a number alone may number the sentence."""
+_NUMBER_ENDS: Final = frozenset("0123456789.*_")
 _LINES: Final = 64
 """Most items of a list of options."""
 _SHORT: Final = 80
@@ -36,7 +50,25 @@ def parse_choice(options: Choices, reply: VisibleReply, stop: str) -> ParsedAnsw
     text = reply.text
     found = _find_expression(text, options, cut=is_unfinished(reply, stop))
     if found is None:
-        return classify_failure(normalise_text(text), reply, stop)
+        words = normalise_text(text)
+        failure = classify_failure(words, reply, stop)
+        if failure.status != "no_answer" or decode_json(text) is not NO_VALUE:
+            return failure
+        translated = translate(words)
+        if translated:
+            found = _find_translated(translated, options)
+            failure = failure if found is not None else classify_failure(translated, reply, stop)
+        else:
+            found = _find_in_prose(words, options)
+        if found is None:
+            return failure
+    elif (
+        options.labels
+        and found.status == "ok"
+        and (len(text) >= SHORTEST_CONTRADICTION or text[-1] in _NUMBER_ENDS)
+        and _contradicts_itself(text, found, options)
+    ):
+        found = _AMBIGUOUS
     if found.is_open and stop in LENGTH_STOPS:
         return ParsedAnswer(status="truncated")
     return answer_from_expression(found, options)
@@ -51,6 +83,75 @@ def answer_from_expression(found: Expression, options: Choices) -> ParsedAnswer:
     return ParsedAnswer(status="ok", options=tuple([ids[n] for n in sorted(found.places)]))
 
 
+def _find_in_prose(words: str, options: Choices) -> Expression | None:
+    """The expression in sentences: a conclusion, a judgement, or a statement that means yes or no."""
+    if not options.labels:
+        has_sign = "no" in words or "nr" in words or "num" in words or "n°" in words
+        numbered = _NUMBER_SIGN.sub(r"number \1", words) if has_sign else words
+        found = _find_in_text(numbered, options, cut=False) if numbered != words else None
+        return found or _read_first_line(numbered, options) or find_in_sentences(numbered, options)
+    found = _read_first_line(words, options) or find_in_sentences(words, options)
+    if found is not None:
+        return found
+    label = find_label_in_text(words) or find_sentence_label(
+        words, find_topic(options.question), on_topic=True
+    )
+    if label == "both":
+        return _AMBIGUOUS
+    return None if label not in options.labels else _answer_label(options.labels[label])
+
+
+def _read_first_line(words: str, options: Choices) -> Expression | None:
+    """The expression that stands alone on the first line or in the first sentence, before an explanation in words."""
+    line, _, rest = words.partition("\n")
+    if rest and not _NUMBERED.match(rest.lstrip()):
+        found = read_whole_line(line, options)
+        if found is not None:
+            return found
+    if not words.startswith(_NAMED):
+        return None
+    sentences = [read_whole_line(part, options) for part in SENTENCE.split(words[:_LONGEST]) if part.strip()]
+    read = {item for item in sentences if item is not None}
+    return sentences[0] if len(read) == 1 else None
+
+
+def _is_revised(words: str, found: Expression, options: Choices) -> bool:
+    """Whether another answer follows after "wait" or "actually"."""
+    tail = find_revision(words)
+    revised = read_whole_line(_first_sentence(tail), options) if tail else None
+    return revised is not None and revised.places != found.places
+
+
+def _answer_label(place: int) -> Expression:
+    return Expression("ok", frozenset((place,)), is_open=False)
+
+
+def _find_translated(words: str, options: Choices) -> Expression | None:
+    """The expression in a reply that was translated."""
+    found = _find_in_text(words, options, cut=False) or _find_in_prose(words, options)
+    if (
+        found is not None
+        and found.status == "ok"
+        and options.labels
+        and _contradicts_itself(words, found, options)
+    ):
+        return _AMBIGUOUS
+    return found
+
+
+def _contradicts_itself(text: str, found: Expression, options: Choices) -> bool:
+    """Whether a reply to a question with the options yes and no says the opposite of its option.
+
+    "No. 2" is option 2 as well as the option no, so it counts only where these are the same.
+    """
+    if text[-1] in _NUMBER_ENDS:
+        numbered = _NO_NUMBER.search(text, max(0, len(text) - _SHORT))
+        if numbered is not None and found.places != {int(numbered[1]) - 1}:
+            return True
+    (place,) = found.places
+    return has_contradiction(options.question, text, options.label_at[place])
+
+
 def _find_expression(text: str, options: Choices, *, cut: bool) -> Expression | None:
     """The expression in a reply, in JSON or in words."""
     if text[:1] in ("{", "[") or "```" in text:
@@ -59,7 +160,17 @@ def _find_expression(text: str, options: Choices, *, cut: bool) -> Expression | 
             found = _read_json(value, options)
             if found is not None or isinstance(value, dict):
                 return found
-    return _find_in_text(normalise_text(text), options, cut=cut)
+    words = normalise_text(text)
+    found = _find_in_text(words, options, cut=cut)
+    start = words.rfind("answer")
+    if (
+        found is not None
+        and 0 <= start <= len(words) - SHORTEST_REVISION
+        and may_revise(words[start:])
+        and _is_revised(words, found, options)
+    ):
+        return _AMBIGUOUS
+    return found
 
 
 def _find_in_text(words: str, options: Choices, *, cut: bool) -> Expression | None:

@@ -5,6 +5,7 @@ from functools import lru_cache
 from typing import Any, Final
 
 from carina.cases import Option
+from carina.cases.model import Label
 from carina.runs.parse.normalise import normalise_text
 
 TOKEN: Final = re.compile(
@@ -40,6 +41,9 @@ _NONE: Final = re.compile(
     r"|neither of (?:these|those|the (?:above|options|others))\b)"
 )
 
+_UNCERTAIN: Final = re.compile(
+    r"(?:uncertain|unsure|unclear|not sure|maybe|indeterminate|equivocal|can(?:not|'t) (?:tell|be determined|say))\b"
+)
 _FULL: Final = ""
 _ONLY: Final = " "
 """Keys of a node that no word can have: the option whose text ends here, and the only option that continues."""
@@ -77,20 +81,37 @@ def says_none(text: str) -> bool:
 class Choices:
     """Options by id, letter, number and text."""
 
-    __slots__ = ("ids", "letters", "multiple", "none", "number", "root", "short", "texts", "words")
+    __slots__ = (
+        "ids",
+        "label_at",
+        "labels",
+        "letters",
+        "multiple",
+        "none",
+        "number",
+        "question",
+        "root",
+        "short",
+        "texts",
+        "words",
+    )
 
-    def __init__(self, options: tuple[Option, ...], *, multiple: bool) -> None:
+    def __init__(self, options: tuple[Option, ...], *, multiple: bool, question: str) -> None:
         self.ids = tuple(option.id for option in options)
         self.number = len(options)
         self.multiple = multiple
+        self.question = question
         self.root: Node = {}
         self.texts = texts = tuple(normalise_text(option.text) for option in options)
         self.none = next(
             (n for n, option in enumerate(options) if option.id == "none" or says_none(texts[n])), None
         )
-        labels = [option.id.lower() for option in options]
-        lettered = all(len(label) == 1 and "a" <= label <= "z" for label in labels)
-        self.letters = {label: n for n, label in enumerate(labels)} if lettered else {}
+        names = [option.id.lower() for option in options]
+        lettered = all(len(name) == 1 and "a" <= name <= "z" for name in names)
+        self.letters = {name: n for n, name in enumerate(names)} if lettered else {}
+        self.labels = _find_labels(texts)
+        """The options yes, no and uncertain by label; empty where there are others."""
+        self.label_at = {place: label for label, place in self.labels.items()}
         self.short = frozenset(n for n, text in enumerate(texts) if n == self.none or text in ("yes", "no"))
         """Options that may be followed by a clause without a comma: "Yes it is", "None is needed"."""
         words = [[t for t in split_tokens(text) if is_word(t) and t not in ARTICLES] for text in texts]
@@ -140,7 +161,25 @@ class Choices:
         return full, end, only, stop
 
 
+def _find_labels(texts: tuple[str, ...]) -> dict[Label, int]:
+    labels: dict[Label, int] = {}
+    for place, text in enumerate(texts):
+        label: Label
+        if text == "yes":
+            label = "yes"
+        elif text == "no":
+            label = "no"
+        elif _UNCERTAIN.match(text):
+            label = "uncertain"
+        else:
+            return {}
+        if label in labels:
+            return {}
+        labels[label] = place
+    return labels if "yes" in labels and "no" in labels else {}
+
+
 @lru_cache(maxsize=4096)
-def make_choices(options: tuple[Option, ...], multiple: bool) -> Choices:  # noqa: FBT001 - a key of the cache
-    """The indexed options of a step, cached for steps with the same options."""
-    return Choices(options, multiple=multiple)
+def make_choices(options: tuple[Option, ...], multiple: bool, question: str) -> Choices:  # noqa: FBT001 - a key of the cache
+    """The indexed options of a step, cached for steps with the same question and options."""
+    return Choices(options, multiple=multiple, question=question)

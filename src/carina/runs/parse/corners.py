@@ -27,6 +27,10 @@ _QUAD: Final = re.compile(
     rf"(?<![\w.\-]){_NOT_AFTER}({_FIRST}){_FIRST_GAP}({_N}){_GAP}({_N}){_GAP}({_N})\s?(%|px|pixels)?(?!\w|\.\d)",
     re.IGNORECASE,
 )
+_POINT: Final = re.compile(rf"{_N}\s?,\s?{_N}\s?[)\]]")
+_POINTS: Final = re.compile(
+    rf"{_N}\s?,\s?{_N}\s?[)\]](?:[\s,;]{{1,3}}(?:and\s)?[(\[]\s?{_N}\s?,\s?{_N}\s?[)\]])+"
+)
 _TWO: Final = rf"[\s(\[]{{0,4}}({_N})\s?(%|px|pixels)?\s?[,;]\s?({_N})\s?(%|px|pixels)?"
 _CORNER: Final = re.compile(
     r"\b(top|upper|bottom|lower)[\s_-]?(left|right)\b(?:\s(?:corner|point|coordinates?)\b)?"
@@ -36,8 +40,35 @@ _CORNER: Final = re.compile(
 _PAIR: Final = re.compile(
     rf"\bx_?(1|2|min|max)\s?,\s?y_?(1|2|min|max)\b\s?[)\]]?\s?(?:[=:]|is|at){_TWO}", re.IGNORECASE
 )
+_EQUAL_SPAN: Final = re.compile(
+    rf"\b(x|y)\s?=\s?({_N})\s?(%|px|pixels)?\s?(?:to|-|and|\.\.)\s?\1\s?=\s?({_N})\s?(%|px|pixels)?",
+    re.IGNORECASE,
+)
+_BRACKET_SPAN: Final = re.compile(
+    rf"\b(x|y)[\s-]?(?:range|axis|coordinates?)?\s?[=:]?\s?[\[(]\s?({_N})\s?(%|px|pixels)?\s?,\s?({_N})\s?(%|px|pixels)?"
+    r"\s?[\])]",
+    re.IGNORECASE,
+)
+_VERTICAL: Final = ("y", "height", "row", "vertical")
+"""Beginnings of the names of the vertical axis."""
+_TWO_POINTS: Final = re.compile(
+    rf"\bx\s?[=:]\s?({_N})\s?(%|px|pixels)?,?\s(?:and\s)?y\s?[=:]\s?({_N})\s?(?:%|px|pixels)?[)\]]?,?\s?(?:to|-|and|until)\s?"
+    rf"[(\[]?x\s?[=:]\s?({_N})\s?(?:%|px|pixels)?,?\s(?:and\s)?y\s?[=:]\s?({_N})",
+    re.IGNORECASE,
+)
+_SPAN_BEFORE_AXIS: Final = re.compile(
+    rf"(?<![\w.])({_N})\s?(%|percent|px|pixels)?\s?(?:to|-|and)\s?({_N})\s?(%|percent|px|pixels)?\s?"
+    r"(?:(?:in|of|on|along|for|across|down)\s)?(?:the\s)?(?:image\s)?(x|y|width|height|horizontal|vertical)(?:ly|-axis)?\b",
+    re.IGNORECASE,
+)
+_SIZED: Final = re.compile(
+    rf"(center(?:ed)?|centre(?:d)?)?(?:\s(?:at|on|is|around|near|about)){{0,2}}\s?[(\[]\s?({_N})\s?(%|px|pixels)?\s?,"
+    rf"\s?({_N})\s?(?:%|px|pixels)?\s?[)\]][^()\[\]\n\d]{{0,40}}?\bwidth\s?(?:of|is|=|:)?\s?({_N})\s?(?:%|px|pixels)?"
+    rf"[^()\[\]\n\d]{{0,20}}?\bheight\s?(?:of|is|=|:)?\s?({_N})",
+    re.IGNORECASE,
+)
 _SPAN: Final = re.compile(
-    r"\b(x|y)(?:[\s-](?:axis|coordinates?|values?|ranges?|runs|goes|extends|direction|is)){0,2}"
+    r"\b(x|y|horizontal(?:ly)?|vertical(?:ly)?|columns?|rows?)(?:[\s-](?:axis|coordinates?|values?|ranges?|runs|goes|extends|direction|is)){0,2}"
     rf"[\s:=]{{0,3}}(?:(?:from|between|in)\s)?[\s(\[]{{0,3}}({_N})\s?(%|px|pixels)?\s?(?:to|-|and|\.\.)\s?({_N})"
     r"\s?(%|px|pixels)?",
     re.IGNORECASE,
@@ -51,7 +82,8 @@ _TOKENS: Final = re.compile(r"<(?:\|box\||box|\|box_start\|)>", re.IGNORECASE)
 _NAMED: Final = re.compile(r"([A-Za-z][\w /&'-]{0,60}?)\s{0,3}:\s{0,3}[\[(]{0,2}$")
 _LABELLED: Final = re.compile(
     r"\b(x_?1|y_?1|x_?2|y_?2|x_?min|y_?min|x_?max|y_?max|left|top|right|bottom|width|height|w|h|x|y)\b[\"']?"
-    rf"\s{{0,3}}[=:]\s{{0,3}}[\"']?({_N})\s?(%|px)?",
+    r"(?:\s(?:edge|border|side|margin|boundary))?"
+    rf"(?:\s{{0,3}}[=:]\s{{0,3}}|\s(?:is\s)?at\s(?:[xy]\s?=\s?)?)[\"']?({_N})\s?(%|px)?",
     re.IGNORECASE,
 )
 _PLACES: Final = {
@@ -69,9 +101,11 @@ _CORNER_PLACES: Final = {
 _BOX_KEYS: Final = word_set(
     "bbox bbox2d box box2d boxes bboxes boundingbox boundingboxes coordinates coords rectangle xyxy location"
 )
+_NOTATIONS: Final = {"box2d": "gemini", "bbox2d": "qwen"}
 _NAME_KEYS: Final = word_set("label name ref finding region class object description")
 _NOT_KEY: Final = re.compile(r"[^a-z0-9]+")
-_GEMINI: Final = re.compile(r"box_2d[\"']?\s{0,3}:\s{0,3}[\[(]?\s{0,3}$", re.IGNORECASE)
+_GEMINI: Final = re.compile(r"(?<!b)box_2d[\"']?\s{0,3}:\s{0,3}[\[(]?\s{0,3}$", re.IGNORECASE)
+_QWEN: Final = re.compile(r"bbox_2d[\"']?\s{0,3}:\s{0,3}[\[(]{0,2}\s{0,3}$", re.IGNORECASE)
 _BEFORE: Final = 80
 
 
@@ -104,7 +138,12 @@ def find_corners(text: str) -> list[Corners]:
         _keep_distinct(_find_number_rows(text))
         or _keep_distinct(_find_corner_pairs(_CORNER, text))
         or _keep_distinct(_find_corner_pairs(_PAIR, text))
-        or _keep_distinct(_find_spans(text))
+        or _keep_distinct(_find_sized(text))
+        or _keep_distinct(_find_two_points(text))
+        or _keep_distinct(_find_spans(_EQUAL_SPAN, text))
+        or _keep_distinct(_find_spans(_BRACKET_SPAN, text))
+        or _keep_distinct(_find_spans(_SPAN, text))
+        or _keep_distinct(_find_spans(_SPAN_BEFORE_AXIS, text))
         or _keep_distinct(_find_labelled(text))
     )
 
@@ -123,7 +162,7 @@ def _find_unit(signs: tuple[str | None, ...]) -> Frame | None:
     signed = next((sign for sign in signs if sign), None)
     if signed is None:
         return None
-    return "percent" if signed == "%" else "pixel"
+    return "percent" if signed.lower() in ("%", "percent") else "pixel"
 
 
 def _find_location_tokens(text: str) -> Iterator[Corners]:
@@ -138,8 +177,18 @@ def _find_number_rows(text: str) -> Iterator[Corners]:
     names = [(found.end(), found[1].strip()) for found in _REFERENCE.finditer(text)]
     tokens = [found.end() for found in _TOKENS.finditer(text)] if "<" in text else []
     name, next_name, next_token = "", 0, 0
+    odd_until = even_until = -1
     for match in _QUAD.finditer(text):
         start = match.start()
+        if start < odd_until:
+            continue
+        points = _POINTS.match(text, start) if start >= even_until else None
+        if points is not None:
+            if len(_POINT.findall(points[0])) % 2:
+                # An odd number of points is an outline and no box.
+                odd_until = points.end()
+                continue
+            even_until = points.end()
         while next_name < len(names) and names[next_name][0] <= start:
             name = names[next_name][1]
             next_name += 1
@@ -157,7 +206,8 @@ def _find_number_rows(text: str) -> Iterator[Corners]:
         if _GEMINI.search(before):
             yield Corners((b, a, d, c), "", "thousand")
         else:
-            yield Corners((a, b, c, d), said, unit, "thousand" if in_token else None)
+            has_dialect = in_token or _QWEN.search(before) is not None
+            yield Corners((a, b, c, d), said, unit, "thousand" if has_dialect else None)
 
 
 def _find_labelled(text: str) -> Iterator[Corners]:
@@ -195,16 +245,36 @@ def _find_corner_pairs(pattern: re.Pattern[str], text: str) -> Iterator[Corners]
             parts, units = {}, []
 
 
-def _find_spans(text: str) -> Iterator[Corners]:
-    """Boxes such as `x from 10 to 30, y from 20 to 40`."""
+def _find_sized(text: str) -> Iterator[Corners]:
+    """Boxes such as `(10, 20) with a width of 20 and a height of 20`; a centre is said to be one."""
+    for match in _SIZED.finditer(text):
+        x, y, width, height = (float(match[place]) for place in (2, 4, 5, 6))
+        if match[1]:
+            x, y = x - width / 2, y - height / 2
+        yield Corners((x, y, x + width, y + height), "", _find_unit((match[3],)))
+
+
+def _find_two_points(text: str) -> Iterator[Corners]:
+    """Boxes such as `x=10, y=20 to x=30, y=40`."""
+    for match in _TWO_POINTS.finditer(text):
+        x1, y1, x2, y2 = (float(match[place]) for place in (1, 3, 4, 5))
+        yield Corners((x1, y1, x2, y2), "", _find_unit((match[2],)))
+
+
+def _find_spans(pattern: re.Pattern[str], text: str) -> Iterator[Corners]:
+    """Boxes such as `x from 10 to 30, y from 20 to 40`, and `10% to 30% in x, 20% to 40% in y`."""
     parts: dict[str, float] = {}
     units: list[str | None] = []
-    for match in _SPAN.finditer(text):
-        axis = match[1].lower()
+    for match in pattern.finditer(text):
+        groups = match.groups()
+        name, low, low_unit, high, high_unit = (
+            (groups[4], *groups[:4]) if pattern is _SPAN_BEFORE_AXIS else groups
+        )
+        axis = "y" if name.lower().startswith(_VERTICAL) else "x"
         if f"{axis}1" in parts:
             parts, units = {}, []
-        parts[f"{axis}1"], parts[f"{axis}2"] = float(match[2]), float(match[4])
-        units += [match[3], match[5]]
+        parts[f"{axis}1"], parts[f"{axis}2"] = float(low), float(high)
+        units += [low_unit, high_unit]
         box = _box_from_parts(parts)
         if box is not None:
             yield Corners(box, "", _find_unit(tuple(units)))
@@ -246,16 +316,16 @@ def _find_in_json(value: object, name: str, level: int) -> Iterator[Corners]:
         for key, spelt in keys.items():
             part = value[spelt]
             if key in _BOX_KEYS:
-                yield from _read_json_boxes(part, name, level, gemini=key == "box2d")
+                yield from _read_json_boxes(part, name, level, notation=_NOTATIONS.get(key, ""))
             elif isinstance(part, dict | list):
                 # The key of a box may be its name.
                 yield from _find_in_json(part, name or spelt, level + 1)
     elif isinstance(value, list):
-        yield from _read_json_boxes(value, name, level, gemini=False)
+        yield from _read_json_boxes(value, name, level)
 
 
-def _read_json_boxes(value: object, name: str, level: int, *, gemini: bool) -> Iterator[Corners]:
-    """The box or boxes of a JSON value under a key for boxes."""
+def _read_json_boxes(value: object, name: str, level: int, *, notation: str = "") -> Iterator[Corners]:
+    """The box or boxes of a JSON value under a key for boxes, in the notation of a model or as x1, y1, x2, y2."""
     if isinstance(value, str):
         for box in _find_number_rows(fold_characters(value[:4000])):
             yield box._replace(name=name or box.name)
@@ -268,12 +338,15 @@ def _read_json_boxes(value: object, name: str, level: int, *, gemini: bool) -> I
     numbers = _read_four_numbers(value)
     if numbers is not None:
         a, b, c, d = numbers
-        yield Corners((b, a, d, c), name, "thousand") if gemini else Corners((a, b, c, d), name)
+        if notation == "gemini":
+            yield Corners((b, a, d, c), name, "thousand")
+        else:
+            yield Corners((a, b, c, d), name, dialect="thousand" if notation == "qwen" else None)
         return
     if level <= _LEVELS:
         for part in value:
             if isinstance(part, list):
-                yield from _read_json_boxes(part, name, level + 1, gemini=gemini)
+                yield from _read_json_boxes(part, name, level + 1, notation=notation)
             else:
                 yield from _find_in_json(part, name, level + 1)
 

@@ -1,11 +1,18 @@
 """Read answer expressions: numbers, letters and option texts that are joined, excluded or given as alternatives."""
 
+from collections.abc import Callable
+from itertools import pairwise
 from typing import Final, NamedTuple
 
 from carina.runs.parse.choices import ARTICLES, Choices, is_word, word_set
 from carina.runs.records import Status
 
 _MANY: Final = 10**6
+_LONG: Final = 4
+"""Characters from which a token is not the number of an option in a list without commas."""
+_WORDS_OF_LETTERS: Final = frozenset(
+    ("be", "ad", "am", "an", "as", "at", "do", "go", "in", "is", "it", "no", "ace")
+)
 
 _NOUNS: Final = word_set(
     "option options choice choices answer answers number numbers mask masks point points region regions "
@@ -90,6 +97,7 @@ class _ExpressionReader:
         "is_out_of_range",
         "last",
         "negation",
+        "numbers_from",
         "options",
         "size",
         "strict",
@@ -105,6 +113,7 @@ class _ExpressionReader:
         self.included: set[int] = set()
         self.excluded: set[int] = set()
         self.negation = ""
+        self.numbers_from: int | None = None
         self.after_comma = self.has_alternatives = self.has_conflict = self.is_out_of_range = False
         self.last: _ExpressionItem | None = None
 
@@ -209,6 +218,8 @@ class _ExpressionReader:
             self.at += 1
             return "same"
         if word in _OPEN:
+            if tokens[at - 1] in _CLOSE and self._lists_brackets(at, last):
+                return "next"
             return self._open_bracket()
         if word in _TO and last.kind in "nol" and self._reads_range():
             return "same"
@@ -239,6 +250,8 @@ class _ExpressionReader:
         if self.depth:
             self._leave_bracket()
             return "same" if self.at < self.size else "end"
+        if self._lists_numbers(at):
+            return "next"
         if self.strict:
             return None
         if word in _CLAUSES:
@@ -252,10 +265,61 @@ class _ExpressionReader:
             return "same" if self.at < self.size else "end"
         if word == "%":
             return None
+        if self.options.multiple and word == "." and self._continues_list():
+            return "next"
         if not self.strict:
             return "end"
         rest = self.tokens[self.at + 1 :]
         return None if any(is_word(w) for w in rest) else "end"
+
+    def _lists_brackets(self, at: int, last: _ExpressionItem) -> bool:
+        """Whether a bracket begins another bracketed number or letter, as in "[1][4]" and "(A) (C)"."""
+        if self.depth or last.kind not in "nl":
+            return False
+        if self._word_at(at + 2) not in _CLOSE:
+            return False
+        item = self._item_at(at + 1)
+        return item is not None and item.kind == last.kind
+
+    def _lists_numbers(self, at: int) -> bool:
+        """Whether the rest of the line is numbers or letters without commas, as in "1 4"."""
+        if self.depth or self.last is None or self.last.kind not in "nlx" or self.last.end != at:
+            return False
+        return self._may_be_listed(self.tokens[at]) and at >= self._numbers_from()
+
+    def _may_be_listed(self, word: str) -> bool:
+        return word[0].isdigit() or word in self.options.letters
+
+    def _numbers_from(self) -> int:
+        """The place of the token from which on there are only numbers, or only letters of options, and a full stop."""
+        if self.numbers_from is None:
+            at = self.size - 1 if self.tokens[-1] == "." else self.size
+            named: Callable[[str], bool] = (
+                self.options.letters.__contains__ if self._word_at(at - 1).isalpha() else str.isdecimal
+            )
+            while at > 0 and len(self.tokens[at - 1]) < _LONG and named(self.tokens[at - 1]):
+                at -= 1
+            self.numbers_from = at
+        return self.numbers_from
+
+    def _continues_list(self) -> bool:
+        """Whether another option follows a full stop: "A. Pneumonia. and C. Atelectasis.", "1. Red. 3. Blue."."""
+        at = self.at + 1
+        while self._word_at(at) in _AND:
+            at += 1
+        if at == self.at + 1 and not (
+            self._word_at(at + 1) in (".", ")", ":")
+            and (label := self._item_at(at)) is not None
+            and label.kind in "nl"
+            and (text := self._text_at(at + 2)) is not None
+            and text.places == label.places
+        ):
+            return False
+        item = self._item_at(at) if at < self.size else None
+        if item is None or item.kind not in "nlt":
+            return False
+        self.at, self.after_comma = at, False
+        return True
 
     def _open_bracket(self) -> str | None:
         """Handle a bracket after an item: the same option in other words, more items, or a remark."""
@@ -265,6 +329,10 @@ class _ExpressionReader:
         if word in _AND or word in _OR or word in _NOT:
             self.at = at
             return "same"
+        if word in _HEDGES and at + 1 < self.size and self._item_at(at + 1) is not None:
+            self.has_alternatives = True
+            self.at = at + 1
+            return "next"
         if self._repeats_item(at, signed=True):
             return "same"
         self._leave_bracket()
@@ -369,8 +437,12 @@ class _ExpressionReader:
         if word[0].isdigit() and word[-2:] in _ORDINAL:
             return self._check_end(self._numbered_item(word[:-2], at + 1, "o"))
         letter = options.letters.get(word)
-        if letter is not None and not (word in ("a", "i") and self._is_free_word(at + 1)):
+        if letter is not None and not (
+            word in ("a", "i") and self._is_free_word(at + 1) and at + 1 < self._numbers_from()
+        ):
             return self._check_end(_ExpressionItem((letter,), at + 1, "l"))
+        if options.letters and options.multiple and (letters := self._joined_letters(word)):
+            return self._check_end(_ExpressionItem(letters, at + 1, "l"))
         if word in _ALL:
             end = at + 1
             while end < self.size and (tokens[end] in _OF_ALL or tokens[end].isdigit()):
@@ -384,6 +456,14 @@ class _ExpressionReader:
             if word == "none" or end > at + 1:
                 return self._check_end(_ExpressionItem((options.none,), end, "t"))
         return None
+
+    def _joined_letters(self, word: str) -> tuple[int, ...]:
+        """The options of "AC" or "ABD": letters in ascending order without spaces."""
+        letters = self.options.letters
+        if not 1 < len(word) <= len(letters) or word in _WORDS_OF_LETTERS:
+            return ()
+        places = tuple(letters.get(letter, -1) for letter in word)
+        return places if places[0] >= 0 and all(a < b for a, b in pairwise(places)) else ()
 
     def _text_at(self, at: int) -> _ExpressionItem | None:
         tokens, options = self.tokens, self.options
@@ -436,6 +516,8 @@ class _ExpressionReader:
             # "the red points", "the third one", "all points"
             return item._replace(end=item.end + 1)
         if item.kind in "nl" and self._text_at(item.end) is not None:
+            return item
+        if item.kind in "nlx" and self._may_be_listed(word) and item.end >= self._numbers_from():
             return item
         if self.strict:
             return None

@@ -45,6 +45,12 @@ _REFUSAL: Final = re.compile(
     r"|\b(?:i'm|i am) sorry,? but (?:i|we)\b"
     r"|\bi (?:apologi[sz]e|regret),? but\b"
 )
+_REFUSING: Final = (
+    *("can", "not", "n't", "unable", "decline", "refuse", "ability", "an ai", "polic", "guideline", "doctor"),
+    *("physician", "radiologist", "health", "medical", "professional", "specialist", "clinician", "no image"),
+    *("please", "sorry", "apologi", "regret"),
+)
+"""Parts of words of which a refusal has at least one; looking for them is faster than the pattern."""
 _UNDECIDED: Final = re.compile(
     r"\b(?:can(?:'t|not| not)|unable to|not able to|not possible to) (?:be )?(?:\w+ )?"
     r"(?:determin|tell|say|exclud|rul|confirm|decid|distinguish|differentiat|establish|conclu|assess)"
@@ -54,6 +60,11 @@ _UNDECIDED: Final = re.compile(
 def is_refusal(text: str) -> bool:
     """Whether a reply without an answer is a refusal, from its normalised text. An undecided reply is not a refusal."""
     head = text[:_HEAD]
+    for part in _REFUSING:
+        if part in head:
+            break
+    else:
+        return False
     found = _REFUSAL.search(head)
     if found is None:
         return False

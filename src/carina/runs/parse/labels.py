@@ -12,15 +12,22 @@ from carina.runs.parse.clauses import (
     UNCERTAIN,
     FoundLabel,
     QuestionTopic,
+    contradicts_label,
     find_topic,
     label_clauses,
+    may_contradict,
+    remove_certainty,
+    remove_questions,
 )
 from carina.runs.parse.failure import classify_failure
-from carina.runs.parse.markers import find_marked_answers
+from carina.runs.parse.languages import translate
+from carina.runs.parse.markers import SHORTEST_REVISION, find_marked_answers, find_revision, may_revise
 from carina.runs.parse.normalise import VisibleReply, normalise_text
 from carina.runs.parse.structured import NO_VALUE, decode_json, find_answer_value
 from carina.runs.records import ParsedAnswer
 
+SHORTEST_CONTRADICTION: Final = 18
+"""Characters of a reply, or of the rest after "answer", that cannot hold a label and its contradiction."""
 _SHORT: Final = 80
 """Characters of a JSON value up to which its label is cached."""
 
@@ -35,11 +42,13 @@ _OPENS: Final = re.compile(
 """Beginnings of a sentence that give a label. "Likely" alone is uncertain; "unlikely" is no, as in reports."""
 _LEAD: Final = re.compile(
     r"[\s\x01\"'(\[{:=>#|-]{0,16}"
-    r"(?:(?:is|are|would be|should be|must be|remains|a|an|the|it|this|that|it's|i|am|i'm|still)\b"
-    r"[\s\"':(\[]{0,8}){0,6}"
+    r"(?:(?:is|are|would be|should be|must be|remains|a|an|the|it|this|that|it's|i|am|i'm|still|therefore|thus|hence|so"
+    r"|overall|consequently|ultimately|finally|in (?:conclusion|summary|short))\b"
+    r"[\s\"':,(\[-]{0,8}){0,6}"
 )
 _SECOND_LABEL: Final = re.compile(
     r"[\s\"')\]]{0,4}(?:/|,?\s?(?:or|and)\b)[\s\"'(\[]{0,4}(?:yes|no|uncertain|unclear|maybe)\b(?! \w)"
+    r"|[\s\"')\]]{0,4}[,/]\s?[\"']?(?:yes|no|uncertain)\b[\"']?,?\s?(?:or|and|/)\s?[\"']?(?:yes|no|uncertain)\b"
 )
 _LABEL_END: Final = re.compile(r"[\s\"')\]}]{0,8}(?:[,.;:!?\n(-]|$)")
 _UNSEEN: Final = re.compile(
@@ -49,6 +58,10 @@ _UNSEEN: Final = re.compile(
 """A reply that cannot see an effusion means no; a reply that cannot see the image is a refusal."""
 _LETTER: Final = re.compile(r"[\s\x01\"'(\[:=]{0,8}([yn])[\s\"')\].!]{0,8}(?:\n|$)")
 _LETTERS: Final[dict[str, Label]] = {"y": "yes", "n": "no"}
+_CONCLUDED: Final = re.compile(
+    r"[,;]\s(?:and\s)?(?:so|therefore|thus|hence)[,:]?\s(?:the answer is\s|it is\s|i would say\s)?"
+    r"(yes|no|uncertain)[\s.!]{0,8}$"
+)
 _ENTRY: Final = re.compile(r"(?:^|\n|[.;,])[\s\"'#-]{0,8}([a-z][^:\n.;,]{0,80}):[ \t]{0,8}(?=[a-z\"'(\[])")
 """The name of an entry before its colon, as in "Effusion: yes"."""
 _GENERAL: Final = re.compile(r"(?:present|presence|finding|assessment|impression|diagnosis|reading)s?\b")
@@ -60,14 +73,75 @@ def parse_label(question: str, reply: VisibleReply, stop: str) -> ParsedAnswer:
     text = reply.text
     found = _find_label(text)
     if found is not None:
+        if found != "both" and has_contradiction(question, text, found):
+            found = "both"
         return answer_from_label(found)
-    words = _UNSEEN.sub(r"do not \1", normalise_text(text))
-    failure = classify_failure(words, reply, stop)
+    words = normalise_text(text)
+    failure = classify_failure(_UNSEEN.sub(r"do not \1", words) if "can" in words else words, reply, stop)
     if failure.status != "no_answer" or decode_json(text) is not NO_VALUE:
         return failure
     topic = find_topic(question)
-    label = _find_entry_label(words[:LONGEST_TEXT], topic) or label_clauses(words, topic)
-    return failure if label is None else answer_from_label(label)
+    translated = translate(words)
+    if translated:
+        found = find_label_in_text(translated) or find_sentence_label(translated, topic)
+        if found in ("yes", "no") and contradicts_label(translated, found, topic):
+            found = "both"
+        if found is None:
+            failure = classify_failure(translated, reply, stop)
+    else:
+        found = find_sentence_label(words, topic)
+    return failure if found is None else answer_from_label(found)
+
+
+def find_sentence_label(words: str, topic: QuestionTopic, *, on_topic: bool = False) -> FoundLabel:
+    """The label of a normalised text that states or denies what the question is about."""
+    if "can" in words:
+        words = _UNSEEN.sub(r"do not \1", words)
+    words = remove_questions(words[:LONGEST_TEXT])
+    certain = remove_certainty(words)
+    if certain != words:
+        if not any(sign.isalnum() for sign in certain):
+            return "yes"
+        found = _find_opening_label(certain)
+        if found is not None:
+            return found
+    concluded = _CONCLUDED.search(certain)
+    if concluded is not None:
+        found, _ = _read_label_at(certain, concluded.start(1))
+        return found
+    return _find_entry_label(certain, topic) or label_clauses(certain, topic, on_topic=on_topic)
+
+
+def has_contradiction(question: str, text: str, label: Label) -> bool:
+    """Whether a reply says the opposite of its label: "Yes, there is no effusion.".
+
+    Args:
+        question: The question.
+        text: The reply, in which the label was found.
+        label: The label.
+    """
+    size = len(text)
+    if size < SHORTEST_CONTRADICTION:
+        return False
+    return (
+        _has_contradiction_cached(question, text, label)
+        if size <= _SHORT
+        else _has_contradiction(question, text, label)
+    )
+
+
+def _has_contradiction(question: str, text: str, label: Label) -> bool:
+    start = max(text.rfind("nswer"), 0)
+    if len(text) - start < SHORTEST_CONTRADICTION or text[:1] in ("{", "[") or "```" in text:
+        return False
+    raw = text[start:].lower()
+    if not may_contradict(raw, label):
+        return False
+    words = normalise_text(raw)
+    return contradicts_label(translate(words) or words, label, find_topic(question))
+
+
+_has_contradiction_cached = lru_cache(maxsize=1 << 12)(_has_contradiction)
 
 
 def answer_from_label(found: Label | Literal["both"]) -> ParsedAnswer:
@@ -81,14 +155,21 @@ def _find_label(text: str) -> FoundLabel:
         value = decode_json(text)
         if value is not NO_VALUE:
             return _find_in_json(value)
-    return _find_in_text(normalise_text(text))
+    return find_label_in_text(normalise_text(text))
 
 
-def _find_in_text(words: str) -> FoundLabel:
+def find_label_in_text(words: str) -> FoundLabel:
+    """The label of a normalised text after a marker, or at the beginning of a sentence."""
     letter = _LETTER.fullmatch(words) if len(words) < 24 else None
     if letter is not None:
         return _LETTERS[letter[1]]
-    return find_label_after_marker(find_marked_answers(words)) or _find_opening_label(words)
+    found = find_label_after_marker(find_marked_answers(words)) or _find_opening_label(words)
+    if found is not None and len(words) >= SHORTEST_REVISION and may_revise(words):
+        tail = find_revision(words)
+        revised, end = _read_label_at(tail, 0)
+        if revised is not None and revised != found and _LABEL_END.match(tail, end):
+            return "both"
+    return found
 
 
 def _find_in_json(value: object) -> FoundLabel:
@@ -112,7 +193,7 @@ def _find_in_json(value: object) -> FoundLabel:
 
 
 def _find_in_json_text(value: str) -> FoundLabel:
-    return _find_in_text(normalise_text(value[:LONGEST_TEXT]))
+    return find_label_in_text(normalise_text(value[:LONGEST_TEXT]))
 
 
 _find_in_json_text_cached = lru_cache(maxsize=1 << 14)(_find_in_json_text)

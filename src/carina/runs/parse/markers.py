@@ -23,6 +23,12 @@ _MARKER: Final = re.compile(
     rf"|\b(?:{_NAMES})\s?[\"']?\s?:"
     rf"|{ANSWER_SIGN}",
 )
+SHORTEST_REVISION: Final = 14
+"""Characters of the shortest answer that is revised: "yes. wait, no."."""
+_REVISION: Final = re.compile(
+    r"\b(?:wait|actually|correction|on second thoughts?)[,:.]{0,3}\s"
+    r"(?:(?:no|i mean|it is|it's|it should be|rather),?\s(?!$))?"
+)
 _WORD: Final = re.compile(r"[a-z]+")
 _PARTS: Final = (
     (frozenset(_ADJECTIVES.split("|")), tuple(_NOUNS.split("|"))),
@@ -75,6 +81,19 @@ def find_after_markers(text: str, start: int, stop: int) -> Iterator[str]:
     for at, after in reversed(found):
         yield text[after : max(end, after)]
         end = at
+
+
+def may_revise(tail: str) -> bool:
+    """Whether a text after an answer has words with which it may revise it; faster than `find_revision`."""
+    return "wait" in tail or "actually" in tail or "correction" in tail or "thought" in tail
+
+
+def find_revision(text: str) -> str:
+    """The text after the last "wait" or "actually" that follows the last answer; empty where there is none."""
+    last = None
+    for found in _REVISION.finditer(text, max(text.rfind("answer"), 0)):
+        last = found
+    return "" if last is None else text[last.end() :]
 
 
 def may_have_marker(text: str, start: int, stop: int) -> bool:

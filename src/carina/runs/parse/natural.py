@@ -6,6 +6,7 @@ from typing import Final
 
 from carina.runs.parse.choices import ARTICLES, Choices, split_tokens, word_set
 from carina.runs.parse.failure import is_refusal
+from carina.runs.parse.normalise import normalise_text
 
 _LONGEST: Final = 200
 """Most characters of a sentence that is searched."""
@@ -47,11 +48,24 @@ _HINTS: Final = word_set(
 _ATOM: Final = re.compile(r"from\d/\dto\d/\d|under\d/\d|from\d/\dup")
 _IDLE: Final = ARTICLES | word_set("and of in on at to is are it this that there was be with side sided s")
 """Words that do not distinguish options."""
-_DENIALS: Final = word_set(
+DENIALS: Final = word_set(
     "no not none neither nor never without cannot except excluding excluded wrong incorrect false unlikely absent "
-    "rather instead ruled unsure uncertain unclear or isn't aren't doesn't don't can't wasn't hasn't couldn't won't"
+    "rather instead ruled unsure uncertain unclear or general cause causes "
+    "isn't aren't doesn't don't can't wasn't hasn't couldn't won't"
 )
 """Words with which a sentence may negate an option or leave it undecided."""
+
+
+_REVERSING: Final = word_set(
+    "less smaller fewer lesser least milder spared clear normal free healthy unaffected unremarkable uninvolved better "
+    "healthier aerated previously prior resolved"
+)
+"""Words with which a sentence names an option because the other one is right, unless the question has them too."""
+
+
+@lru_cache(maxsize=4096)
+def _words_of(question: str) -> frozenset[str]:
+    return frozenset(split_tokens(normalise_text(question)))
 
 
 def find_named_option(words: str, options: Choices) -> int | None:
@@ -68,14 +82,21 @@ def find_named_option(words: str, options: Choices) -> int | None:
     sentence = _only_sentence(words)
     if not sentence or options.multiple:
         return None
-    own = _own_words(options.texts, options.none)
-    said = _comparable_words(sentence)
-    if said & _DENIALS or is_refusal(words):
+    own = own_words(options.texts, options.none)
+    said = comparable_words(sentence)
+    if said & DENIALS:
         return None
     for number, held in enumerate(own):
         if held and held <= said and not any((other - held) & said for other in own):
-            return None if any(word[0].isdigit() for word in said) else number
+            is_other = any(word[0].isdigit() for word in said) or is_refusal(words)
+            return None if is_other or _is_reversed(said, options) else number
     return None
+
+
+def _is_reversed(said: frozenset[str], options: Choices) -> bool:
+    """Whether words of a sentence turn its meaning: "the right lung is clear" says that the other one is affected."""
+    reversing = said & _REVERSING
+    return bool(reversing) and not reversing <= options.words and not reversing <= _words_of(options.question)
 
 
 def _only_sentence(words: str) -> str:
@@ -87,7 +108,7 @@ def _only_sentence(words: str) -> str:
     return "" if _SENTENCE.search(text) else text
 
 
-def _comparable_words(text: str) -> frozenset[str]:
+def comparable_words(text: str) -> frozenset[str]:
     if not _HINTS.isdisjoint(_HINT.findall(text)):
         for pattern, same in _FOLDS:
             text = pattern.sub(same, text)
@@ -101,9 +122,9 @@ def _is_plural(word: str) -> bool:
 
 
 @lru_cache(maxsize=4096)
-def _own_words(texts: tuple[str, ...], none: int | None) -> tuple[frozenset[str], ...]:
+def own_words(texts: tuple[str, ...], none: int | None) -> tuple[frozenset[str], ...]:
     """The words of each option that not all options share; empty where words cannot distinguish the options."""
-    every = [_comparable_words(text) for text in texts]
+    every = [comparable_words(text) for text in texts]
     others = [words for number, words in enumerate(every) if number != none]
     if len(others) < 2 or {"yes", "no"}.intersection(texts):
         return ()

@@ -132,9 +132,12 @@ def normalise_text(text: str) -> str:
     if "<" in text:
         text = _BREAK.sub("\n", _ANSWER_TAG.sub(_replace_answer_tag, text))
         text = _TAG.sub("", text)
-    for mark in ("*", "`", "~~"):
-        if mark in text:
-            text = text.replace(mark, "")
+    if "*" in text:
+        text = text.replace("*", "")
+    if "`" in text:
+        text = text.replace("`", "")
+    if "~~" in text:
+        text = text.replace("~~", "")
     if "_" in text:
         text = text.replace("_", " ")
     return text.lower().strip()

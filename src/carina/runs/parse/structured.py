@@ -42,6 +42,8 @@ NO_VALUE: Final = object()
 def decode_json(text: str) -> Any:  # noqa: ANN401
     """Decode the JSON value that a reply consists of; `NO_VALUE` where it is not JSON."""
     body = text
+    if text[:1] not in ("{", "[", " ", "\n", "\t", "`") and "```" not in text:
+        return NO_VALUE
     if "```" in text:
         parts = _FENCE.split(text, maxsplit=3)
         if len(parts) not in (2, 3):
