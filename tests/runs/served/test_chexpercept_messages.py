@@ -94,6 +94,7 @@ def received(tmp_path, bench, history, answers, **options):
             base_url=service.url,
             profile="chexpercept",
             history=history,
+            first_request=False,
             **options,
         )
     assert not waiting

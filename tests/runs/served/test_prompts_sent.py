@@ -38,7 +38,7 @@ def write(folder, source):
 
 def received(bench, out, *, says=ANSWER, **options):
     with serving(lambda _: says) as service:
-        run(bench, MODEL, out, base_url=service.url, retries=0, **options)
+        run(bench, MODEL, out, base_url=service.url, retries=0, first_request=False, **options)
     return [asked.body["messages"] for asked in service.asked]
 
 
