@@ -133,7 +133,9 @@ def test_unmatched_files_are_listed_even_where_they_count(files: Path) -> None:
     (files / "maps" / "patient1_study1_view3_frontal_Edema_map.npy").unlink()
     np.save(files / "maps" / "nobody_Edema_map.npy", np.eye(8, dtype=np.float32))
     options = ("--maps", files / "maps", "--regions", files / "gt.json", "--geometry", "whole")
-    result = run("score-maps", *options, "-o", files / "out", "--profile", "chexlocalize", "--replicates", 50)
+    result = run(
+        "score-maps", *options, "-o", files / "out", "--profile", "chexlocalize", "--replicates", 50, "--all"
+    )
     assert result.exit_code == 0, result.output
     assert result.stderr.splitlines()[-5:] == [
         "3 maps scored",

@@ -44,7 +44,7 @@ def show(
     open_: OpenOption = False,
     json: JsonOption = False,
 ) -> None:
-    """Write pages that show studies or cases, or one start page for a directory.
+    """Write pages that show studies, cases or a directory.
 
     The page of a study has its images with and without outlines, its report, and its findings in tables. The page of a
     case has every step: views, question, options with the right ones marked, and the facts that the answer key rests

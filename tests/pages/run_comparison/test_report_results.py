@@ -15,7 +15,7 @@ from carina.pages.run_comparison.labels import short_title
 from carina.pages.run_comparison.table_text import escape_latex, escape_markdown
 from carina.runs.analysis.read import assign_labels, read_runs
 from carina.runs.analysis.run_groups import group_runs
-from carina.runs.records import Policy
+from carina.runs.records import Policy, PromptInfo
 from carina.store.errors import CarinaError
 
 
@@ -32,7 +32,9 @@ def settings(tmp_path_factory):
         ("published", "lab/alpha", Policy(history="gold", scope="stage", profile="chexpercept")),
     ):
         answers = "alpha" if policy.history == "own" else "alpha-gold"
-        small.write_run(root / name, cases, small.rows(cases, answers), model, "own", policy=policy)
+        prompts = PromptInfo(image_order="after" if policy.profile == "chexpercept" else "before")
+        told = small.rows(cases, answers)
+        small.write_run(root / name, cases, told, model, "own", policy=policy, prompts=prompts)
     return [root / name for name in ("a", "b", "gold", "implicit", "published")]
 
 
@@ -183,7 +185,7 @@ def test_gold_and_implicit_are_told_apart_everywhere(settings, tmp_path):
     assert "History implicit: wrong answers replaced by right ones when a new stage begins" in page
     assert "own minus gold" in page
     assert "own minus implicit" in page
-    assert written.tables["histories"]["other"].unique().sort().to_list() == ["gold", "implicit", "published"]
+    assert written.tables["histories"]["other"].unique().sort().to_list() == ["gold", "implicit"]
 
 
 def test_runs_of_models_differ_in_line_and_shape(analysis):
