@@ -161,6 +161,34 @@ def test_a_file_describes_the_same(bench, tmp_path):
     assert carina.run_experiment(file, tmp_path / "other").path == tmp_path / "other"
 
 
+def test_a_system_prompt_of_a_file_is_that_of_a_file(bench, tmp_path):
+    (tmp_path / "short.txt").write_text("Answer with one letter.")
+    file = write(
+        tmp_path / "experiment.yaml",
+        benchmarks=str(bench.directory),
+        models=["builtin/oracle", {"model": "builtin/random", "system_prompt": str(tmp_path / "none.txt")}],
+        options={"limit": 1, "system_prompt": str(tmp_path / "short.txt")},
+        out=str(tmp_path / "runs"),
+    )
+    runs = carina.run_experiment(file)
+    assert set(runs[0].info.system.values()) == {"Answer with one letter."}
+    (reason,) = runs.errors.values()
+    assert "none.txt" in reason
+
+
+def test_progress_counts_the_cases_of_the_split_that_is_asked(bench, tmp_path):
+    counted = []
+
+    @contextmanager
+    def progress(_title, total):
+        counted.append(total)
+        yield lambda *_, **__: None
+
+    options = {"split": "test"}
+    carina.run_all(bench.directory, "builtin/oracle", tmp_path / "runs", options=options, progress=progress)
+    assert counted == [bench.table(["split"]).collect()["split"].eq("test").sum()]
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -176,8 +204,9 @@ def test_a_file_describes_the_same(bench, tmp_path):
         ("benchmarks: [b]\nmodels: [7]\nout: runs", "expected the name of a model or a function, found 7"),
         ("benchmarks: [7]\nmodels: [builtin/oracle]\nout: runs", "expected a path"),
         ("- benchmarks", "expected keys such as benchmarks and models, found list"),
-        ("{", "cannot be read as YAML"),
-        ("a: !!python/object/apply:os.system [ls]", "cannot be read as YAML"),
+        ("{", "not YAML"),
+        ("benchmarks: &b [b]\nmodels: *b", "holds an alias"),
+        ("a: !!python/object/apply:os.system [ls]", "not YAML"),
     ],
 )
 def test_a_wrong_file_is_refused_by_its_name(tmp_path, content, message):

@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any, Final, cast
 
 import polars as pl
-import yaml
 
 from carina.cases import open_benchmark
 from carina.models import ModelName, parse_model_name
@@ -25,11 +24,11 @@ from carina.runs.evaluate import Notify, run
 from carina.runs.options import HistoryName, select_cases
 from carina.runs.results import Run
 from carina.store.arguments import check_arguments
+from carina.store.documents import read_yaml
 from carina.store.errors import CarinaError
 from carina.store.names import safe_name
 from carina.store.progress import Advance, Progress, no_progress
 from carina.store.results import Location, Result, as_path, image_directory
-from carina.store.text import make_printable
 
 Model = str | ChatFunction | BatchedFunction
 _GIVEN_OTHERWISE: Final = ("bench", "model", "out", "label", "history", "progress", "notify")
@@ -181,7 +180,7 @@ def run_experiment(
 
     Args:
         file: File with the keys `benchmarks`, `models`, `histories`, `options` and `out`, as the arguments of
-            `run_all` are called. Paths are relative to the working directory.
+            `run_all` are called. Paths are relative to the working directory; `system_prompt` is that of a file.
         out: Directory that will hold the runs; None for the one that the file names.
         progress: Progress display, such as `carina.progress_bar`; none by default.
         notify: Called with a sentence about something unexpected; for example `print`.
@@ -198,7 +197,11 @@ def run_experiment(
         RunSet('from-file', runs=1)
     """
     path = as_path(file)
-    content = _read_yaml(path)
+    content = read_yaml(path)
+    if not isinstance(content, dict):
+        raise CarinaError(
+            f"{path}: expected keys such as benchmarks and models, found {type(content).__name__}"
+        )
     _check_keys(content, _FILE_KEYS, str(path))
     for key in ("benchmarks", "models"):
         if not content.get(key):
@@ -209,10 +212,10 @@ def run_experiment(
     try:
         return run_all(
             content["benchmarks"],
-            content["models"],
+            _name_prompt_files(content["models"]),
             where,
             histories=content.get("histories", "own"),
-            options=content.get("options"),
+            options=_name_prompt_files(content.get("options")),
             progress=progress,
             notify=notify,
         )
@@ -230,17 +233,13 @@ def is_experiment_file(path: Path) -> bool:
     return path.suffix.lower() in (".yaml", ".yml") and not path.is_dir()
 
 
-def _read_yaml(path: Path) -> Mapping[str, Any]:
-    try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        reason = " ".join(make_printable(str(error)).split())
-        raise CarinaError(f"{path}: cannot be read as YAML: {reason}") from error
-    if not isinstance(content, dict):
-        raise CarinaError(
-            f"{path}: expected keys such as benchmarks and models, found {type(content).__name__}"
-        )
-    return content
+def _name_prompt_files(entry: Any) -> Any:  # noqa: ANN401 - what the file holds
+    """Options with the file of a system prompt as a path, as the command line takes it."""
+    if isinstance(entry, list):
+        return [_name_prompt_files(one) for one in entry]
+    if not isinstance(entry, dict) or not isinstance(entry.get("system_prompt"), str):
+        return entry
+    return {**entry, "system_prompt": Path(entry["system_prompt"])}
 
 
 # ---- planning -------------------------------------------------------------------------------------------------------
@@ -318,7 +317,7 @@ def _as_list(given: Any) -> list[Any]:  # noqa: ANN401 - one thing or several
 
 def _count_cases(one: PlannedRun) -> int:
     """Number of cases that a run selects; 0 where the benchmark cannot be opened."""
-    chosen = {name: one.options.get(name) for name in ("limit", "sample_per_stratum")}
+    chosen = {name: one.options.get(name) for name in ("limit", "sample_per_stratum", "split")}
     try:
         bench = open_benchmark(as_path(one.bench), image_directory(one.bench, None), verify=False)
         selected = select_cases(bench, seed=one.options.get("seed", 0), **chosen)
