@@ -113,6 +113,24 @@ def test_an_index_names_maps_whose_files_have_other_names(made, tmp_path):
             )
 
 
+def test_listed_maps_may_lie_in_folders_and_a_changed_one_is_another_set(made, tmp_path):
+    """Findings are named as people write them: "Pleural Effusion" is "pleural effusion"."""
+    folder = tmp_path / "listed"
+    (folder / "sub").mkdir(parents=True)
+    rows = ["image,finding,map"]
+    for number, case in enumerate(open_benchmark(made / "probes")):
+        name = f"{Path(case.images[0].key).stem}_{case.target.replace(' ', '_')}_map.npz"
+        (folder / "sub" / f"{number}.npz").write_bytes((made / "files" / name).read_bytes())
+        rows.append(f"{case.images[0].key},{case.target.title()},sub/{number}.npz")
+    (folder / "index.csv").write_text("\n".join(rows))
+    options = {"geometry": "whole"}
+    line = (made / "probes", f"files:{folder}", tmp_path / "run")
+    assert len(explain(*line, options=options, workers=1).maps) == len(rows) - 1
+    (folder / "sub" / "0.npz").write_bytes((folder / "sub" / "1.npz").read_bytes())
+    with pytest.raises(CarinaError):
+        explain(*line, options=options, workers=1)
+
+
 def test_files_that_cannot_be_told_apart_are_refused(made, tmp_path):
     (tmp_path / "twice").mkdir()
     path = next((made / "files").iterdir())

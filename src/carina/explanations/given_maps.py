@@ -14,6 +14,7 @@ from carina.cases import Benchmark
 from carina.explanations.explainer import MapResult, Probe
 from carina.maps.index_files import INDEX, read_index
 from carina.maps.map_files import SUFFIXES, frame_of_map, read_map
+from carina.maps.region_files import unify_finding
 from carina.models import ModelName
 from carina.models.fingerprint import fingerprint_of
 from carina.models.frame import Frame
@@ -62,7 +63,7 @@ class GivenMaps:
         return [self._read(probe) for probe in probes]
 
     def _read(self, probe: Probe) -> MapResult:
-        keys = [(probe.case, ""), *((image, probe.target) for image in self.images[probe.case])]
+        keys = [(probe.case, ""), *((image, _fold(probe.target)) for image in self.images[probe.case])]
         path = next((self.files[key] for key in keys if key in self.files), None)
         if path is None:
             image = self.images[probe.case][0]
@@ -87,12 +88,20 @@ def open_given_maps(name: ModelName, options: MapFileOptions, bench: Benchmark) 
     directory = name.path
     if not directory.is_dir():
         raise CarinaError(f"{directory}: expected a directory of maps")
-    paths = sorted(path for path in directory.iterdir() if path.suffix.lower() in SUFFIXES and path.is_file())
-    if not paths:
-        raise CarinaError(f"{directory}: expected maps ({', '.join(SUFFIXES)}), found none")
     images = _name_images(bench)
     index = directory / INDEX
-    files = read_index(directory, "map") if index.is_file() else _match_names(paths, images, bench)
+    if index.is_file():
+        files = {
+            (image, _fold(finding)): path for (image, finding), path in read_index(directory, "map").items()
+        }
+        paths = sorted(set(files.values()))
+    else:
+        paths = sorted(
+            path for path in directory.iterdir() if path.suffix.lower() in SUFFIXES and path.is_file()
+        )
+        if not paths:
+            raise CarinaError(f"{directory}: expected maps ({', '.join(SUFFIXES)}), found none")
+        files = _match_names(paths, images, bench)
     return GivenMaps(
         name=name.name,
         geometry=options.geometry,
@@ -100,6 +109,11 @@ def open_given_maps(name: ModelName, options: MapFileOptions, bench: Benchmark) 
         files=files,
         images=images,
     )
+
+
+def _fold(finding: str) -> str:
+    """One spelling of a finding: "Pleural Effusion" is "pleural effusion"."""
+    return unify_finding(finding).lower()
 
 
 def _name_images(bench: Benchmark) -> dict[str, tuple[str, ...]]:
@@ -129,7 +143,7 @@ def _match_names(
         finding = str(targets[case])
         for image in names:
             spelled = {f"{image}_{finding}", f"{image}_{finding.replace(' ', '_')}"}
-            wanted[image, finding] = {f"{one}{end}" for one in spelled for end in (_END, "")}
+            wanted[image, _fold(finding)] = {f"{one}{end}" for one in spelled for end in (_END, "")}
     stems: dict[str, Path] = {}
     for path in paths:
         if path.stem in stems:

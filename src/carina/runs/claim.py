@@ -210,7 +210,10 @@ def _differences(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> Iterator
         mine, yours = ours.get(name), theirs.get(name)
         if name in _MAY_DIFFER or name in _SELECTION or mine == yours:
             continue
-        if name == "system" and isinstance(mine, dict) and isinstance(yours, dict):
+        if name == "extra_body":
+            # Its fields may be named as fields of a run are.
+            yield f"extra_body {_short(yours)}, not {_short(mine)}"
+        elif name == "system" and isinstance(mine, dict) and isinstance(yours, dict):
             yield from _prompt_differences(mine, yours)
         elif name == "examples" and not (isinstance(mine, dict) and isinstance(yours, dict)):
             yield "without examples, not with them" if mine else "with examples, not without them"

@@ -17,7 +17,7 @@ from carina.runs.failures import describe_failures, refuse_without_answers
 from carina.runs.finished import find_finished_run
 from carina.runs.info import describe_run, start_call
 from carina.runs.log import Answered, read_log
-from carina.runs.options import HistoryName, RunOptions, make_options, make_request_options
+from carina.runs.options import HistoryName, RunOptions, make_options, make_request_options, refuse_structured
 from carina.runs.records import ImageDetail, ImageOrder, OnProgress, Profile, PromptStyle, Scope
 from carina.runs.results import Run, close_run
 from carina.runs.shards import run_in_process
@@ -239,6 +239,7 @@ def run_model(
     on_notice = notify or (lambda _sentence: None)
     name = model if isinstance(model, ModelName) else parse_model_name(model, needs="chat")
     refuse_request_options(name, options.request)
+    refuse_structured(options)
     address = served_address(name.location, options.base_url) if name.is_served else None
     bench = open_benchmark(benchmark, options.images, verify_images=options.verify_images)
     options = prepare_prompts(bench, name, options)

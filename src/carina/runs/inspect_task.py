@@ -16,9 +16,8 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, cast, get_args
 
-import msgspec
 from inspect_ai import Task, task
 from inspect_ai.dataset import MemoryDataset, Sample
 from inspect_ai.log import transcript
@@ -37,8 +36,8 @@ from carina.runs.analysis.stage_values import stage_values
 from carina.runs.examples import open_images, prepare_prompts
 from carina.runs.inspect_log import TaskRun
 from carina.runs.log import Answered
-from carina.runs.options import LONGEST_ANSWER, RunOptions, select_cases
-from carina.runs.records import ImageDetail, ImageOrder, Policy, PromptStyle, StepRow
+from carina.runs.options import LONGEST_ANSWER, HistoryName, RunOptions, make_policy, select_cases
+from carina.runs.records import ImageDetail, ImageOrder, Policy, Profile, PromptStyle, Scope, StepRow
 from carina.runs.served import ExampleMessages, chat_messages, list_sources
 from carina.runs.user_prompts import make_example_request, make_prompts
 from carina.runs.walk import Walk, resume_walk
@@ -51,7 +50,7 @@ def _define(protocol: str) -> Callable[..., Any]:
         bench: str,
         *,
         history: str = "own",
-        scope: str = "step",
+        scope: str | None = None,
         on_wrong: str = "continue",
         profile: str = "carina",
         blind: bool = False,
@@ -72,7 +71,7 @@ def _define(protocol: str) -> Callable[..., Any]:
         accept_terms: bool = False,
         log_images: bool = False,
     ) -> Any:  # noqa: ANN401
-        policy = _policy(history=history, scope=scope, on_wrong=on_wrong, profile=profile)
+        policy = _policy(history, scope, on_wrong, profile)
         options = RunOptions(
             policy=policy,
             prompts=make_prompts(
@@ -124,11 +123,24 @@ trek = _define("trek")
 ground = _define("ground")
 
 
-def _policy(**given: str) -> Policy:
-    try:
-        return msgspec.convert(given, Policy)
-    except msgspec.ValidationError as error:
-        raise CarinaError(f"the policy is wrong: {error}") from error
+def _policy(history: str, scope: str | None, on_wrong: str, profile: str) -> Policy:
+    """The policy that `carina run` makes of the same words."""
+    words: tuple[tuple[str, object, tuple[object, ...]], ...] = (
+        ("history", history, get_args(HistoryName)),
+        ("scope", scope, (None, *get_args(Scope))),
+        ("on_wrong", on_wrong, ("continue", "stop")),
+        ("profile", profile, get_args(Profile)),
+    )
+    for name, given, known in words:
+        if given not in known:
+            listed = ", ".join(str(word) for word in known if word is not None)
+            raise CarinaError(f"the policy is wrong: {name} {given!r}; expected one of {listed}")
+    return make_policy(
+        cast("HistoryName", history),
+        cast("Scope | None", scope),
+        cast('Literal["continue", "stop"]', on_wrong),
+        cast("Profile", profile),
+    )
 
 
 def _sample(case: Case) -> Any:  # noqa: ANN401

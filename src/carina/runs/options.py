@@ -189,6 +189,26 @@ def make_policy(
     return Policy(history=cast(History, name), scope=scope or "step", on_wrong=on_wrong, profile=profile)
 
 
+def refuse_structured(options: RunOptions) -> None:
+    """Refuse answers in JSON where others are answered in words.
+
+    Raises:
+        CarinaError: The profile chexpercept would read numbers of the reasoning, or examples and corrected answers
+            would show answers in words.
+    """
+    if not options.request.structured:
+        return
+    for given, is_given in (
+        ("the profile chexpercept", options.policy.profile == "chexpercept"),
+        ("examples", options.examples is not None),
+        ("the history gold", options.policy.history == "gold"),
+    ):
+        if is_given:
+            raise CarinaError(
+                f"structured: {given} has answers in words, not in JSON; leave one of the two out"
+            )
+
+
 # ---- which cases ----------------------------------------------------------------------------------------------------
 
 

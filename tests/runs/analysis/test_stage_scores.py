@@ -1,5 +1,7 @@
 """The scores at the end of `carina run` are those of a report."""
 
+from pathlib import Path
+
 import msgspec
 import polars as pl
 import pytest
@@ -75,6 +77,31 @@ def test_a_blind_run_of_the_same_model_and_cases_comes_first(made, tmp_path):
     assert find_blind_run(own) == same
     assert find_blind_run(same) == tmp_path / "a-majority"
     assert set(carina.open_run(own).summary()["blind_source"]) == {"builtin/reader (blind)"}
+
+
+def test_of_two_blind_runs_the_one_that_was_asked_alike_is_taken(made, tmp_path):
+    bench = made[1]["percept"]
+    own = carina.run(bench, "builtin/reader", tmp_path / "z-own", limit=3).path
+    blind_run(bench, tmp_path / "a-blind", limit=3, prompt_style="answer")
+    blind_run(bench, tmp_path / "b-blind", limit=3, max_side=16)
+    alike = blind_run(bench, tmp_path / "c-blind", limit=3)
+    assert find_blind_run(own) == alike
+
+
+def test_a_run_has_its_scores_by_any_name_of_its_directory_and_beside_damaged_ones(
+    made, tmp_path, monkeypatch
+):
+    bench = made[1]["percept"]
+    carina.run(bench, "builtin/majority", tmp_path / "real" / "majority", limit=3)
+    own = carina.run(bench, "builtin/reader", tmp_path / "real" / "own", limit=3).path
+    expected = summarise_run(own).to_frame()
+    assert summarise_run(own).baseline.run == tmp_path / "real" / "majority"
+    (tmp_path / "elsewhere").symlink_to(own)
+    monkeypatch.chdir(own)
+    for name in (Path(), tmp_path / "elsewhere"):
+        assert summarise_run(name).to_frame().equals(expected)
+    (tmp_path / "real" / "majority" / "steps.parquet").unlink()
+    assert summarise_run(own).baseline.run is None
 
 
 def test_an_interrupted_blind_run_is_not_compared_with(made, tmp_path):

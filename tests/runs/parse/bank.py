@@ -72,4 +72,6 @@ def read_as_person_would(parsed, step):
     if parsed.options:
         ids = [option.id for option in step.options]
         return [ids.index(name) + 1 for name in parsed.options]
-    return [[round(at, 3) for at in box.xyxy] for box in parsed.boxes] or "text"
+    if step.format == "boxes":
+        return [[round(at, 3) for at in box.xyxy] for box in parsed.boxes]
+    return "text"

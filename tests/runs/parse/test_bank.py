@@ -21,7 +21,17 @@ CLASSES = {
         "certainty",
         "course",
     ),
-    *("contradiction", "sentence", "sentence label", "label", "prose box", "json box", "box", "box failure"),
+    *(
+        "contradiction",
+        "sentence",
+        "sentence label",
+        "label",
+        "prose box",
+        "json box",
+        "box",
+        "box failure",
+        "no box",
+    ),
     *(
         "language",
         "json",

@@ -241,3 +241,20 @@ def phantom_benchmarks(tmp_path_factory):
     return {
         name: getattr(carina, name)(studies, root / name).path for name in ("build_percept", "build_trek")
     }
+
+
+@pytest.mark.parametrize("other", [{"profile": "chexpercept"}, {"history": "gold"}, {"examples": "bench"}])
+def test_answers_in_json_do_not_go_together_with_answers_in_words(bench, tmp_path, other):
+    others = {name: bench.directory if name == "examples" else value for name, value in other.items()}
+    with pytest.raises(CarinaError, match=r"structured: .* has answers in words"):
+        carina.run(
+            bench, MODEL, tmp_path / "run", base_url="http://127.0.0.1:9/v1", structured=True, **others
+        )
+    assert not (tmp_path / "run").exists()
+
+
+def test_fields_of_the_body_that_are_named_as_those_of_a_run_bind_it_too(bench, tmp_path):
+    with serving_model(NAMES) as scripted:
+        ask(bench, tmp_path / "run", scripted, extra_body={"limit": 1, "id": "a"}, first_request=False)
+        with pytest.raises(CarinaError, match="extra_body"):
+            ask(bench, tmp_path / "run", scripted, extra_body={"limit": 2, "id": "b"}, first_request=False)

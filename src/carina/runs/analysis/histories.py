@@ -92,12 +92,15 @@ def _runs_of_one_model(
 
 
 def _is_asked_alike(one: ComparedRun, other: ComparedRun) -> bool:
-    """Whether two runs are of one model with the same profile, prompts and options of requests."""
+    """Whether two runs are of one model, asked in the same way but for the history."""
     return (
         model_name(one.info) == model_name(other.info)
         and one.info.policy.profile == other.info.policy.profile
         and one.info.sampling == other.info.sampling
         and one.info.request == other.info.request
+        and one.info.max_side == other.info.max_side
+        and one.info.weights == other.info.weights
+        and one.info.policy.on_wrong == other.info.policy.on_wrong
     )
 
 

@@ -91,8 +91,12 @@ def summarise_run(path: Path, images: Path | None = None) -> ScoreSummary:
         CarinaError: The run is not finished, or its benchmark is not where the run says.
     """
     blind_path = find_blind_run(path)
-    paths = [path] if blind_path is None else [path, blind_path]
-    groups = group_runs(read_runs(paths), images=images)
+    try:
+        runs = read_runs([path] if blind_path is None else [path, blind_path])
+    except CarinaError:
+        # A neighbour that cannot be read keeps nobody from the scores of this run.
+        blind_path, runs = None, read_runs([path])
+    groups = group_runs(runs, images=images)
     parsing = [item for group in groups for item in _parsing(group, _own(group, path))]
     answers = sum(item.n for item in parsing)
     return ScoreSummary(
@@ -151,18 +155,28 @@ def find_blind_run(path: Path) -> Path | None:
     """The run of a blind baseline on the same cases, among the directories beside a run.
 
     A run of the same model without images comes first, then one of `builtin/majority`; of several the one with the
-    same history, and then the first by name.
+    same history, and then the one that was asked most alike, and then the first by name.
     """
     own = read_info(path)
-    found: list[tuple[int, int, Path]] = []
+    found: list[tuple[tuple[bool, ...], Path]] = []
     for file in sorted(path.resolve().parent.glob(f"*/{RUN_FILE}")):
         other = _read_finished(file.parent)
         if other is None or file.parent == path.resolve() or not _same_cases(own, other):
             continue
         is_same_model = other.blind > own.blind and (other.model, other.weights) == (own.model, own.weights)
         if is_same_model or other.model == MAJORITY != own.model:
-            found.append((not is_same_model, other.policy.history != own.policy.history, file.parent))
-    return path.parent / min(found)[2].name if found else None
+            unlike = (
+                other.prompts != own.prompts or other.system != own.system,
+                other.policy != own.policy,
+                (other.request, other.sampling, other.max_side) != (own.request, own.sampling, own.max_side),
+            )
+            found.append(
+                ((not is_same_model, other.policy.history != own.policy.history, *unlike), file.parent)
+            )
+    if not found:
+        return None
+    parent = path.resolve().parent
+    return (path.parent if path.parent.resolve() == parent else parent) / min(found)[1].name
 
 
 def _same_cases(one: RunInfo, other: RunInfo) -> bool:

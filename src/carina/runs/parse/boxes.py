@@ -8,12 +8,20 @@ from typing import Final
 from carina.cases import Box, Step
 from carina.cases.model import Frame
 from carina.runs.parse.corners import Corners, find_corners
-from carina.runs.parse.failure import classify_failure
-from carina.runs.parse.normalise import VisibleReply, fold_characters, make_storable, normalise_text
+from carina.runs.parse.failure import classify_failure, is_unfinished
+from carina.runs.parse.normalise import (
+    ANSWER_SIGN,
+    VisibleReply,
+    fold_characters,
+    make_storable,
+    normalise_text,
+)
 from carina.runs.records import ParsedAnswer
 
 _HEAD: Final = 2000
 """Characters from either end of a reply in which it may state its units."""
+_SHORT: Final = 100
+"""Longest reply that may say that there is no box."""
 _FINAL: Final = re.compile(
     r"(?:final answer|\banswer\b)[^\n]{0,20}[:=\n]|\bfinal(?: [a-z]{1,12}){0,2}?[*_]{0,2}\s?(?:[:=]|is\b|are\b)"
     r"|<answer>|\\boxed\s?\{",
@@ -26,6 +34,14 @@ _ORDINALS: Final = {"1st": 1, "first": 1, "2nd": 2, "second": 2, "3rd": 3, "thir
 _SIDES: Final[dict[Frame, float]] = {"percent": 100.0, "unit": 1.0, "thousand": 1000.0}
 _MARGIN: Final = 0.02
 """Share of a side by which a box may extend beyond its frame."""
+
+_NO_BOX: Final = re.compile(
+    r"(?:(?:final )?answer ?[:=]? ?)?(?:json )?"
+    r"(?:\[ ?\]|\{ ?\"(?:boxes|box|bbox|bbox_2d|bounding_boxes|answer)\" ?: ?(?:\[ ?\]|null) ?\}|none"
+    r"|(?:there (?:is|are) )?no (?:bounding )?box(?:es)?(?: (?:needed|present|found|applicable|to draw|to report))?)"
+    r"\.?"
+)
+"""A whole reply that says that there is no box."""
 
 _STATED: Final[tuple[tuple[Frame, re.Pattern[str]], ...]] = (
     (
@@ -48,10 +64,15 @@ _STATED: Final[tuple[tuple[Frame, re.Pattern[str]], ...]] = (
 def parse_boxes(
     step: Step, reply: VisibleReply, stop: str, images: Mapping[str, tuple[int, int]]
 ) -> ParsedAnswer:
-    """The boxes of a reply, or why there are none: `out_of_range` where all lie outside the image or are empty."""
+    """The boxes of a reply, or why there are none: `out_of_range` where all lie outside the image or are empty.
+
+    A reply that is nothing but "no box", or an empty list, is an answer without a box.
+    """
     text = _find_answer_part(reply.text)
     found = find_corners(text)
     if not found:
+        if len(reply.text) <= _SHORT and not is_unfinished(reply, stop) and _says_no_box(reply.text):
+            return ParsedAnswer(status="ok")
         return classify_failure(normalise_text(reply.text), reply, stop)
     question = fold_characters(step.question).lower()
     wanted = find_stated_frame(question)
@@ -74,6 +95,11 @@ def parse_boxes(
     if not inside:
         return ParsedAnswer(status="out_of_range")
     return ParsedAnswer(status="ok", boxes=inside)
+
+
+def _says_no_box(text: str) -> bool:
+    words = " ".join(normalise_text(text).replace(ANSWER_SIGN, "answer: ").split())
+    return _NO_BOX.fullmatch(words) is not None
 
 
 def _find_answer_part(text: str) -> str:

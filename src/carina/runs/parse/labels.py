@@ -49,6 +49,7 @@ _LEAD: Final = re.compile(
 _SECOND_LABEL: Final = re.compile(
     r"[\s\"')\]]{0,4}(?:/|,?\s?(?:or|and)\b)[\s\"'(\[]{0,4}(?:yes|no|uncertain|unclear|maybe)\b(?! \w)"
     r"|[\s\"')\]]{0,4}[,/]\s?[\"']?(?:yes|no|uncertain)\b[\"']?,?\s?(?:or|and|/)\s?[\"']?(?:yes|no|uncertain)\b"
+    r"|[\s\"')\]]{0,4}[,/]\s?[\"']?(?:yes|no|uncertain)\b[\"']?\s?(?:[,/]|[.\s]{0,4}$)"
 )
 _LABEL_END: Final = re.compile(r"[\s\"')\]}]{0,8}(?:[,.;:!?\n(-]|$)")
 _UNSEEN: Final = re.compile(

@@ -59,7 +59,7 @@ _ALONE: Final = re.compile(
     r"|describes|captures|covers)\b)"
 )
 """What may follow "best" or "correct"; a mask that is "best described as small" is not the best one."""
-_CONDITION: Final = re.compile(r"\b(?:if|unless|whether)\b")
+_CONDITION: Final = re.compile(r"\b(?:if|unless|whether|or|otherwise|but for)\b")
 _HEDGED: Final = re.compile(r"\b(?:might|could|may|perhaps|maybe|possibly|would have been)\b")
 _AMBIGUOUS: Final = Expression("ambiguous", frozenset(), is_open=False)
 

@@ -37,6 +37,7 @@ _NOTHING_ELSE: Final = re.compile(
 _CHINESE_IS: Final = re.compile(r"(?:^|(?<=[\s,.:;!?\"'(\x01]))(?:是|有)(?=[\s,.;!?\"')]|$)")
 _CHINESE_NONE: Final = re.compile(r"(?:^|(?<=[\s:\x01]))(?:没有|无)(?=[\s.!\"')]*$)")
 _CHINESE_NO: Final = re.compile(r"(?:^|(?<=[\s:.;\x01]))(?:没有|无|不是|不)(?=\s?[,.;!])")
+_CHINESE_QUESTION: Final = re.compile(r"吗(?=[\s?.!]*$)")
 _MARKS: Final = re.compile(r"[\u0300-\u036f]+")
 
 
@@ -94,6 +95,7 @@ def _shorten(words: str) -> str:
 
 
 def _translate_chinese(words: str) -> str:
+    words = _CHINESE_QUESTION.sub("?", words)
     words = _CHINESE_IS.sub(" yes ", words)
     words = _CHINESE_NO.sub(" no ", _CHINESE_NONE.sub(" none ", words))
     chinese = _read_language("chinese")
