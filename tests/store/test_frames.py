@@ -39,6 +39,8 @@ def test_only_the_store_reads_parquet_files():
     }
     assert found == {
         "store/frames.py: pl.read_parquet(",
+        # Of the content of a file.
+        "store/frames.py: pl.read_csv(",
         # With glob=False, and tested with the folders above in `test_reading`.
         "store/view.py: pl.scan_parquet(",
         # Tables of others, with glob=False too.

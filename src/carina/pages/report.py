@@ -43,7 +43,7 @@ from carina.runs.prices import TABLE, read_prices
 from carina.store.arguments import check_arguments
 from carina.store.errors import CarinaError
 from carina.store.files import write_bytes
-from carina.store.frames import read_frame
+from carina.store.frames import read_csv_frame, read_frame
 from carina.store.names import safe_name
 from carina.store.progress import Progress, no_progress
 from carina.store.results import Location, Result, as_pandas, as_path
@@ -398,22 +398,14 @@ def open_report(directory: Location) -> Report:
     if not pages or not results.is_file():
         raise CarinaError(f"{path}: expected a report with {RESULTS_PARQUET}; write one with carina report")
     tables = {RESULTS: read_frame(results, "write the report again with carina report")}
-    csv = sorted((path / TABLES).glob("*.csv"))
-    tables |= {one.stem: _read_csv(one) for one in csv if one.stem != RESULTS}
+    schemas = {tuple(table.names): table.to_frame().schema for table in _KINDS}
+    for one in sorted((path / TABLES).glob("*.csv")):
+        if one.stem != RESULTS:
+            tables[one.stem] = read_csv_frame(one, "write the report again with carina report", schemas)
     beside = [*path.glob("*.parquet"), *(path / TABLES).glob("*"), *(path / FIGURES).glob("*")]
     return Report(
         directory=path, pages=pages, tables=tables, figures={}, files=(*sorted(beside), *pages), notices=()
     )
-
-
-def _read_csv(path: Path) -> pl.DataFrame:
-    """A table with the types that it was written with; all columns as text where its columns are not known."""
-    try:
-        names = tuple(pl.read_csv(path, n_rows=0).columns)
-        schemas = {tuple(table.names): table.to_frame().schema for table in _KINDS}
-        return pl.read_csv(path, schema=schemas.get(names, dict.fromkeys(names, pl.String)))
-    except (pl.exceptions.PolarsError, OSError) as error:
-        raise CarinaError(f"{path}: cannot be read: {error}; write the report again") from error
 
 
 _KINDS: Final = (

@@ -5,7 +5,7 @@ as a pattern, and some readers take a folder named `a=b` for a column. What cann
 Parts of sets are read by `carina.store.parts`.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
@@ -14,7 +14,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from carina.store.documents import check_regular
+from carina.store.documents import check_regular, read_file
 from carina.store.errors import CarinaError
 from carina.store.files import sha256
 from carina.store.unpacked_size import MAX_TABLE_COLUMN_BYTES, find_oversize
@@ -62,6 +62,27 @@ def open_table(path: Path, remedy: str) -> Iterator[Any]:
 
 def _unreadable(path: Path, error: BaseException, remedy: str) -> CarinaError:
     return CarinaError(f"{path}: not a Parquet file: {' '.join(str(error).split())}; {remedy}")
+
+
+def read_csv_frame(path: Path, remedy: str, schemas: "Mapping[tuple[str, ...], pl.Schema]") -> "pl.DataFrame":
+    """Read a CSV table of ours.
+
+    Args:
+        path: The file, taken literally.
+        remedy: What to do where the file is missing or damaged, as the end of a sentence.
+        schemas: Types by names of columns; a table with other columns is read as text.
+
+    Raises:
+        CarinaError: The file is missing or damaged.
+    """
+    import polars as pl  # noqa: PLC0415 - slow to import
+
+    content = read_file(path)
+    try:
+        names = tuple(pl.read_csv(content, n_rows=0).columns)
+        return pl.read_csv(content, schema=schemas.get(names, pl.Schema(dict.fromkeys(names, pl.String))))
+    except pl.exceptions.PolarsError as error:
+        raise CarinaError(f"{path}: cannot be read: {error}; {remedy}") from error
 
 
 def read_frame(path: Path, remedy: str, columns: Sequence[str] | None = None) -> "pl.DataFrame":

@@ -226,3 +226,14 @@ def test_markdown_has_no_letter_left_that_means_something():
     text = escape_markdown(NASTY)
     assert "\n" not in text
     assert not re.search(r"(?<!\\)[`*_{}\[\]<>#|~$]", text.replace("\\\\", ""))
+
+
+def test_the_tables_of_a_report_are_read_from_a_directory_with_a_pattern_in_its_name(settings, tmp_path):
+    written = report(settings[1:2], tmp_path / "r[1]", cases=0)
+    report(settings[3:4], tmp_path / "r1", cases=0)
+    opened = open_report(tmp_path / "r[1]")
+    ours = ["run", "history", "stage", "n"]
+    assert opened.tables["headline"][ours].equals(written.tables["headline"][ours])
+    (tmp_path / "r[1]" / "tables" / "headline.csv").write_bytes(b'"a\n')
+    with pytest.raises(CarinaError, match=r"headline\.csv: cannot be read: .*; write the report again"):
+        open_report(tmp_path / "r[1]")
