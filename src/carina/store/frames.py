@@ -82,7 +82,8 @@ def read_csv_frame(path: Path, remedy: str, schemas: "Mapping[tuple[str, ...], p
         names = tuple(pl.read_csv(content, n_rows=0).columns)
         return pl.read_csv(content, schema=schemas.get(names, pl.Schema(dict.fromkeys(names, pl.String))))
     except pl.exceptions.PolarsError as error:
-        raise CarinaError(f"{path}: cannot be read: {error}; {remedy}") from error
+        reason, *_ = str(error).splitlines() or [type(error).__name__]
+        raise CarinaError(f"{path}: cannot be read: {reason}; {remedy}") from error
 
 
 def read_frame(path: Path, remedy: str, columns: Sequence[str] | None = None) -> "pl.DataFrame":
