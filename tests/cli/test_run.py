@@ -211,7 +211,7 @@ def test_two_benchmarks_and_a_file_go_the_same_way(tmp_path, monkeypatch):
     for words, message in (
         (("both.yaml", "--limit", "3"), "--limit: does not go together with both.yaml"),
         (("both.yaml", "-m", "builtin/random"), "--model: does not go together with both.yaml"),
-        (("nothing.yaml",), "nothing.yaml: cannot be read as YAML"),
+        (("nothing.yaml",), "nothing.yaml: no such file"),
         (("bench", "-o", "run"), "--model: missing"),
         (("bench", "other", "-m", "builtin/oracle"), "--out: missing"),
         (("bench", "other", "-m", "openai/gpt-5", "--estimate"), "--estimate: expected one benchmark"),
