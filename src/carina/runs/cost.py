@@ -7,7 +7,7 @@ usual length, the same with an allowance for reasoning where a model is known to
 
 import dataclasses
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import accumulate
 from pathlib import Path
@@ -24,7 +24,7 @@ from carina.runs.options import HistoryName, RunOptions, make_options, select_ca
 from carina.runs.prices import TABLE, Prices, months_since, read_prices
 from carina.runs.prompts import system_prompt
 from carina.runs.records import Example, ImageDetail, ImageOrder, Profile, PromptStyle, Scope
-from carina.runs.user_prompts import SystemPrompt, make_example_request, make_prompts
+from carina.runs.user_prompts import SystemPrompt, add_prompts
 from carina.runs.walk import LONGEST_IN_HISTORY, count_example_images
 from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.errors import CarinaError
@@ -220,21 +220,16 @@ def estimate(
         images=image_directory(bench, images),
         split=split,
     )
-    options = replace(
+    options = add_prompts(
         options,
-        prompts=make_prompts(
-            system_prompt=system_prompt,
-            prompt_style=prompt_style,
-            image_order=image_order,
-            image_detail=image_detail,
-            profile=profile,
-        ),
-        examples=make_example_request(
-            examples,
-            split=examples_split,
-            per_protocol=examples_per_protocol,
-            max_images=max_example_images,
-        ),
+        system_prompt=system_prompt,
+        prompt_style=prompt_style,
+        image_order=image_order,
+        image_detail=image_detail,
+        examples=examples,
+        examples_split=examples_split,
+        examples_per_protocol=examples_per_protocol,
+        max_example_images=max_example_images,
     )
     table = read_prices(TABLE if prices is None else as_path(prices))
     path = as_path(bench)

@@ -21,7 +21,7 @@ from carina.runs.options import HistoryName, RunOptions, make_options, make_requ
 from carina.runs.records import ImageDetail, ImageOrder, OnProgress, Profile, PromptStyle, Scope
 from carina.runs.results import Run, close_run
 from carina.runs.shards import run_in_process
-from carina.runs.user_prompts import SystemPrompt, make_example_request, make_prompts
+from carina.runs.user_prompts import SystemPrompt, add_prompts
 from carina.runs.walk import Walk, resume_walk
 from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.errors import CarinaError
@@ -185,6 +185,17 @@ def run(
         images=image_directory(bench, images),
         split=split,
     )
+    options = add_prompts(
+        options,
+        system_prompt=system_prompt,
+        prompt_style=prompt_style,
+        image_order=image_order,
+        image_detail=image_detail,
+        examples=examples,
+        examples_split=examples_split,
+        examples_per_protocol=examples_per_protocol,
+        max_example_images=max_example_images,
+    )
     options = replace(
         options,
         request=make_request_options(
@@ -197,19 +208,6 @@ def run(
             max_tokens=options.sampling.max_tokens,
         ),
         first_request=first_request,
-        prompts=make_prompts(
-            system_prompt=system_prompt,
-            prompt_style=prompt_style,
-            image_order=image_order,
-            image_detail=image_detail,
-            profile=profile,
-        ),
-        examples=make_example_request(
-            examples,
-            split=examples_split,
-            per_protocol=examples_per_protocol,
-            max_images=max_example_images,
-        ),
         connections=connections,
         processes=count_processes(name, processes, engine),
         engine=engine,

@@ -1,7 +1,7 @@
 """`carina.show_prompt`: the messages of one case as a run would send them. Nothing is sent."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -14,7 +14,7 @@ from carina.runs.examples import open_images, prepare_prompts
 from carina.runs.images import CaseImages
 from carina.runs.options import HistoryName, RunOptions, make_options, select_cases
 from carina.runs.records import ImageDetail, ImageOrder, Profile, PromptStyle, Scope, Turn
-from carina.runs.user_prompts import SystemPrompt, make_example_request, make_prompts
+from carina.runs.user_prompts import SystemPrompt, add_prompts
 from carina.runs.walk import Walk
 from carina.store.arguments import PositiveInt, check_arguments
 from carina.store.errors import CarinaError
@@ -173,21 +173,16 @@ def show_prompt(
         images=image_directory(bench, images),
         split=split,
     )
-    options = replace(
+    options = add_prompts(
         options,
-        prompts=make_prompts(
-            system_prompt=system_prompt,
-            prompt_style=prompt_style,
-            image_order=image_order,
-            image_detail=image_detail,
-            profile=profile,
-        ),
-        examples=make_example_request(
-            examples,
-            split=examples_split,
-            per_protocol=examples_per_protocol,
-            max_images=max_example_images,
-        ),
+        system_prompt=system_prompt,
+        prompt_style=prompt_style,
+        image_order=image_order,
+        image_detail=image_detail,
+        examples=examples,
+        examples_split=examples_split,
+        examples_per_protocol=examples_per_protocol,
+        max_example_images=max_example_images,
     )
     opened = open_benchmark(as_path(bench), options.images)
     options = prepare_prompts(opened, name, options)

@@ -2,12 +2,13 @@
 
 import os
 import reprlib
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from carina.models import ModelName
 from carina.models.registry import MODELS
-from carina.runs.options import ExampleRequest
+from carina.runs.options import ExampleRequest, RunOptions
 from carina.runs.records import ImageDetail, ImageOrder, Profile, Prompts, PromptStyle
 from carina.store.documents import read_file
 from carina.store.errors import CarinaError
@@ -21,6 +22,41 @@ _LONGEST_NAME: Final = 255
 
 SystemPrompt = str | os.PathLike[str] | None
 """A system prompt: text is the prompt itself, a path is a file that holds it, None stands for the protocol's own."""
+
+
+def add_prompts(
+    options: RunOptions,
+    *,
+    system_prompt: SystemPrompt,
+    prompt_style: PromptStyle,
+    image_order: ImageOrder | None,
+    image_detail: ImageDetail,
+    examples: Location | None,
+    examples_split: Split | None,
+    examples_per_protocol: int,
+    max_example_images: int,
+) -> RunOptions:
+    """The options of a run with the prompts of its user, and with where examples come from.
+
+    Raises:
+        CarinaError: The system prompt is too long, its file cannot be read, or there is a split without a benchmark.
+    """
+    return replace(
+        options,
+        prompts=make_prompts(
+            system_prompt=system_prompt,
+            prompt_style=prompt_style,
+            image_order=image_order,
+            image_detail=image_detail,
+            profile=options.policy.profile,
+        ),
+        examples=make_example_request(
+            examples,
+            split=examples_split,
+            per_protocol=examples_per_protocol,
+            max_images=max_example_images,
+        ),
+    )
 
 
 def make_prompts(
